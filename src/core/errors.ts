@@ -1,0 +1,260 @@
+/**
+ * The one table of errors (design, section 3). A code is `area.case`; its row says which fields a caller finds in `details`.
+ * `docs/errors.md` is generated from this file: the comment above a row is its text there.
+ * Details and messages are safe to log: identities, digests, paths; never file content, prompts or secrets.
+ */
+import type { CanonicalRoot, SessionId, SnapshotRef } from "./ids.js";
+
+/** Who holds a lease, as shown to people. Never consulted to decide whether it is held. */
+export interface LeaseHolder {
+  readonly sessionId: SessionId;
+  readonly command: string;
+  readonly host: string;
+  readonly pid: number;
+  readonly since: Date;
+  readonly epoch: number;
+}
+
+export interface ErrorDetails {
+  // ── platform and options ──────────────────────────────────────────────────────────────────────────────────────
+  /** looprig does not run on this platform yet. Use Linux or macOS. */
+  "platform.unsupported": { readonly platform: string };
+  /** An option has the wrong type or value. `field` names it; nothing was read or written. */
+  "option.invalid": { readonly field: string; readonly given: string; readonly wanted: string };
+
+  // ── ids and refs ──────────────────────────────────────────────────────────────────────────────────────────────
+  /** The text is not a session id: a lowercase UUID that is not nil. */
+  "session_id.invalid": { readonly given: string };
+  /** The text is not a full snapshot ref. */
+  "ref.invalid": { readonly given: string };
+  /** No checkpoint, turn, label or ref of this root is called that. */
+  "ref.unknown": { readonly given: string };
+  /** The text fits several snapshots; write more of it. */
+  "ref.ambiguous": { readonly given: string; readonly candidates: readonly string[] };
+  /** The path is not a clean relative path inside the workspace. */
+  "path.invalid": { readonly path: string; readonly reason: string };
+  /** The path would be reached through a symbolic link, or leave the root. Nothing was touched. */
+  "path.escapes": { readonly path: string; readonly component: string };
+
+  // ── placement and roots ───────────────────────────────────────────────────────────────────────────────────────
+  /** More than one placement was given; choose one. */
+  "workspace_placement.multiple_placements": { readonly given: readonly string[] };
+  /** A placement needs a workspace store and neither it nor `storage` supplies one. */
+  "workspace_placement.missing_store": { readonly placement: string };
+  /** An exclusive placement needs a leaser and neither it nor `storage` supplies one. */
+  "workspace_placement.missing_leaser": { readonly placement: string };
+  /** The root is empty or blank. */
+  "workspace_placement.empty_root": { readonly option: string };
+  /** The root could not be resolved to one canonical path. */
+  "workspace_placement.canonicalize_failed": { readonly option: string; readonly path: string };
+  /** A lease name is not of the form that was derived from the root. */
+  "workspace_placement.lease_name_invalid": { readonly name: string };
+  /** A tool needs a workspace and the rig has no placement. */
+  "workspace_placement.tool_without_placement": { readonly tool: string };
+  /** The root is a file system root, a home directory or above one. Choose a directory inside it, or allow it expressly. */
+  "workspace_placement.root_too_broad": { readonly root: CanonicalRoot; readonly reason: string };
+  /** Journal, leases, blobs or spool lie inside the region that is captured. Move the state directory out of it. */
+  "persistence.overlap": { readonly persistencePath: string; readonly root: CanonicalRoot };
+  /** Another live session holds this root, one above it or one below it. Wait for it, or end it. */
+  "workspace_root.busy": {
+    readonly root: CanonicalRoot;
+    readonly relation: "same" | "inside" | "contains";
+    readonly holder: LeaseHolder;
+  };
+  /** Another directory stands at the root's path now, or none does. Adopt it, rebuild it, or choose the one that moved. */
+  "workspace_root.changed": {
+    readonly root: CanonicalRoot;
+    readonly state: "replaced" | "moved" | "missing";
+    readonly movedTo?: string;
+  };
+  /** The root lease was lost while work was under way. Nothing was committed after the loss. */
+  "workspace_root.lease_lost": { readonly root: CanonicalRoot };
+  /** There is no directory at the root and nothing was ever recorded for it. */
+  "workspace_root.missing": { readonly root: string };
+  /** A command of an earlier, killed session still runs in this root. Wait for it or end it. */
+  "workspace_root.command_running": {
+    readonly root: CanonicalRoot;
+    readonly pid: number;
+    readonly command: string;
+    readonly sessionId: SessionId;
+  };
+  /** The session has no workspace. */
+  "workspace.unavailable": Record<never, never>;
+  /** The workspace was closed already. */
+  "workspace.closed": { readonly root: CanonicalRoot };
+
+  // ── sessions ──────────────────────────────────────────────────────────────────────────────────────────────────
+  /** The session is at work; the call needs it idle. */
+  "session.busy": { readonly sessionId: SessionId; readonly doing: string };
+  /** No session has this id, or the prefix fits none. */
+  "session.unknown": { readonly given: string };
+  /** The prefix fits several sessions; write more of it. */
+  "session.ambiguous": { readonly given: string; readonly candidates: readonly string[] };
+  /** A record of the journal is damaged. What stands before it can be read. */
+  "journal.damaged": { readonly sessionId: SessionId; readonly seq: number; readonly readable: number };
+
+  // ── coordinator ───────────────────────────────────────────────────────────────────────────────────────────────
+  /** The mutation scope has a wrong shape. */
+  "coordinator.invalid_operation": { readonly given: string };
+  /** A path of the mutation scope is empty or not canonical. */
+  "coordinator.invalid_path": { readonly path: string };
+  /** The wait for a permit was cancelled; nothing is held. `cause` is the signal's reason. */
+  "coordinator.acquire_canceled": { readonly operation: string };
+  /** The call asked for a permit that conflicts with one it holds itself. */
+  "coordinator.reentry": { readonly operation: string; readonly held: string };
+  /** The permit was revoked or released before the commit. Nothing was written. */
+  "coordinator.revoked": { readonly operation: string };
+
+  // ── storage ───────────────────────────────────────────────────────────────────────────────────────────────────
+  /** The lease is held by another. */
+  "lease.held": { readonly name: string; readonly holder: LeaseHolder | undefined };
+  /** The lease was lost: released, or its store went away. */
+  "lease.lost": { readonly name: string };
+  /** The ledger already holds a record at that sequence: another writer was faster. */
+  "ledger.conflict": { readonly ledger: string; readonly expected: number; readonly head: number };
+  /** A writer with a higher epoch has taken the ledger over. */
+  "ledger.fenced": { readonly ledger: string; readonly epoch: number; readonly current: number };
+  /** A stored record does not match its checksum. */
+  "ledger.damaged": { readonly ledger: string; readonly seq: number };
+  /** The value's revision is not the expected one: another writer was faster. */
+  "kv.conflict": { readonly key: string; readonly expected: number; readonly actual: number };
+  /** A blob of that key exists already, with other bytes. */
+  "blob.exists": { readonly key: string };
+  /** No blob has that key. */
+  "blob.missing": { readonly key: string };
+  /** A key, name or value breaks the contract's limits. */
+  "storage.invalid_key": { readonly key: string; readonly reason: string };
+  /** The disk or quota is full. Nothing of the call remains; free some space and repeat it. */
+  "storage.full": { readonly path: string };
+  /** The storage answered with an error of the operating system. */
+  "storage.failed": { readonly operation: string; readonly path?: string; readonly errno?: string };
+  /** The storage was busy for longer than it may be. Repeat the call. */
+  "storage.busy": { readonly operation: string };
+  /** The storage was closed already. */
+  "storage.closed": { readonly operation: string };
+  /** The state directory lies on a network file system, where locks cannot be trusted. Choose a local one, or allow it. */
+  "storage.network_file_system": { readonly dir: string; readonly type: string };
+  /** The state directory, or a file in it, belongs to another user. */
+  "storage.foreign_owner": { readonly path: string; readonly uid: number };
+  /** The state directory was written by a newer looprig. Nothing was changed. */
+  "storage.unsupported_version": { readonly dir: string; readonly found: number; readonly supported: number };
+
+  // ── snapshots ─────────────────────────────────────────────────────────────────────────────────────────────────
+  /** The tree is larger than is captured without being asked. Exclude what need not be kept, or allow it. */
+  "capture.too_large": {
+    readonly files: number;
+    readonly bytes: number;
+    readonly largest: readonly { readonly path: string; readonly bytes: number }[];
+  };
+  /** Strict capture met paths it could not capture. */
+  "capture.incomplete": { readonly paths: readonly { readonly path: string; readonly class: string }[] };
+  /** The capture was cancelled. What it stored is kept for the next one. */
+  "capture.canceled": Record<never, never>;
+  /** The directory to be captured is missing or no directory. */
+  "capture.root_unreadable": { readonly root: string };
+  /** An object the snapshot names is not in the store. The files it belongs to cannot be restored. */
+  "snapshot.object_missing": { readonly ref?: SnapshotRef; readonly object: string; readonly path?: string };
+  /** An object does not match its digest. It is never restored. */
+  "snapshot.object_damaged": { readonly object: string; readonly path?: string };
+  /** The store holds no snapshot of that ref. */
+  "snapshot.unknown": { readonly ref: SnapshotRef };
+  /** The destination of a materialization exists and is not empty. */
+  "snapshot.dest_not_empty": { readonly dest: string };
+  /** The snapshot exceeds the limits of the materialization. */
+  "snapshot.limit": { readonly limit: "maxEntries" | "maxBytes"; readonly allowed: number };
+  /** Two names of the snapshot are one name on the destination's volume. Nothing was written. */
+  "snapshot.name_collision": { readonly pairs: readonly (readonly [string, string])[] };
+  /** There is nothing at that path in the snapshot. */
+  "snapshot.path_missing": { readonly ref: SnapshotRef; readonly path: string };
+  /** The path was left out of the snapshot, so its bytes are not there. */
+  "snapshot.path_omitted": { readonly ref: SnapshotRef; readonly path: string; readonly class: string };
+
+  // ── restore, undo, redo ───────────────────────────────────────────────────────────────────────────────────────
+  /** There is nothing (more) to undo, redo or restore here. */
+  "restore.nothing": { readonly action: string };
+  /** Paths changed since, so nothing was written. Skip them, or take back first what came later. */
+  "restore.conflict": { readonly action: string; readonly paths: readonly string[] };
+  /** The tree moved between plan and commit. Nothing was written; make a new plan. */
+  "restore.tree_moved": { readonly paths: readonly string[] };
+  /** Bytes that would be overwritten could not be made safe first. Nothing was written. */
+  "restore.unprotected": { readonly paths: readonly string[]; readonly bytesNeeded: number };
+  /** A write failed; everything done so far was taken back and the tree is as before. */
+  "restore.failed": { readonly path: string; readonly operation: string; readonly errno?: string };
+  /** A write failed and so did taking it back. The plan is kept; the next command on this root goes on with it. */
+  "restore.unsettled": { readonly root: CanonicalRoot; readonly planId: string };
+  /** The turn ran without an opening capture, so its changes are listed but cannot be undone. */
+  "undo.unprotected": { readonly turn: string; readonly paths: readonly string[] };
+  /** Window changes in a shared root may be somebody else's; they need consent. */
+  "undo.needs_consent": { readonly turn: string; readonly paths: readonly string[] };
+
+  // ── commands ──────────────────────────────────────────────────────────────────────────────────────────────────
+  /** The command to run does not exist. */
+  "exec.not_found": { readonly command: string };
+  /** The command to run exists but cannot be run. */
+  "exec.not_executable": { readonly command: string };
+  /** The command line is wrong; `field` names the option or argument. */
+  "usage.invalid": { readonly field: string; readonly wanted: string };
+  /** The action needs a yes, and there is no terminal to ask on. Repeat it with --yes. */
+  "consent.needed": { readonly action: string };
+}
+export type ErrorCode = keyof ErrorDetails;
+
+export interface ErrorOptions {
+  readonly cause?: unknown;
+  /** One line: what to type or do next. */
+  readonly hint?: string | undefined;
+  /** Whether the same call can succeed later without a change by the caller. Default false. */
+  readonly retryable?: boolean;
+}
+
+/** The base of every error we throw on purpose. Branch on `code`; show `message`; act on `details`. */
+export class LooprigError<C extends ErrorCode = ErrorCode> extends Error {
+  readonly code: C;
+  readonly details: ErrorDetails[C];
+  readonly hint: string | undefined;
+  readonly retryable: boolean;
+  /** Marks our errors across duplicate installs, where `instanceof` fails. */
+  readonly "~looprig" = true as const;
+
+  constructor(code: C, message: string, details: ErrorDetails[C], options: ErrorOptions = {}) {
+    super(message, options.cause === undefined ? undefined : { cause: options.cause });
+    this.name = new.target.name;
+    this.code = code;
+    this.details = details;
+    this.hint = options.hint;
+    this.retryable = options.retryable ?? false;
+  }
+
+  toJSON(): { name: string; code: C; message: string; details: ErrorDetails[C]; hint?: string } {
+    const { name, code, message, details, hint } = this;
+    return { name, code, message, details, ...(hint === undefined ? {} : { hint }) };
+  }
+}
+export type LooprigErrorOf<C extends ErrorCode> = C extends unknown ? LooprigError<C> : never;
+
+/** True for errors of ours, also from a duplicate install; with codes, narrows `details` to theirs. */
+export function isLooprigError<C extends ErrorCode = ErrorCode>(
+  error: unknown,
+  ...codes: readonly C[]
+): error is LooprigErrorOf<C> {
+  return (
+    error instanceof Error &&
+    "~looprig" in error &&
+    (codes.length === 0 || codes.includes((error as unknown as LooprigError<C>).code))
+  );
+}
+
+type CodesOf<Area extends string> = Extract<ErrorCode, `${Area}.${string}`>;
+
+// A class of its own exists where people catch a whole area.
+export class WorkspacePlacementError extends LooprigError<CodesOf<"workspace_placement">> {}
+export class PersistenceOverlapError extends LooprigError<"persistence.overlap"> {}
+export class WorkspaceUnavailableError extends LooprigError<"workspace.unavailable"> {}
+export class WorkspaceRootBusyError extends LooprigError<"workspace_root.busy"> {}
+export class WorkspaceRootChangedError extends LooprigError<"workspace_root.changed"> {}
+export class WorkspaceRootLeaseLostError extends LooprigError<"workspace_root.lease_lost"> {}
+export class SessionBusyError extends LooprigError<"session.busy"> {}
+export class CoordinatorError extends LooprigError<CodesOf<"coordinator">> {}
+export class StorageError extends LooprigError<CodesOf<"storage" | "ledger" | "kv" | "blob" | "lease">> {}
+export class SnapshotError extends LooprigError<CodesOf<"snapshot" | "capture">> {}
+export class RestoreError extends LooprigError<CodesOf<"restore" | "undo">> {}

@@ -1,0 +1,14 @@
+export type {
+  BlobInfo,
+  Blobs,
+  Kv,
+  KvEntry,
+  Lease,
+  LeaseClaim,
+  LeaseInfo,
+  Leaser,
+  Ledger,
+  LedgerRecord,
+  Storage,
+  StorageKey,
+} from "./contracts.js";

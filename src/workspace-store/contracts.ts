@@ -1,0 +1,167 @@
+/**
+ * Snapshots of directory trees: capture, read, compare, materialize, verify.
+ *
+ * This feature owns trees, packs, indexes, stat indexes and pins. It knows nothing of sessions or attribution; `workspace`
+ * decides when to capture and what a difference means.
+ */
+import type { Abortable, Brand, SnapshotRef, WorkspacePath } from "../core/index.js";
+
+/** `sha256:<hex>` ids are plain 64-digit lowercase hex in memory. A file's content (G6). */
+export type ContentId = Brand<string, "ContentId">;
+/** A directory's canonical encoding. */
+export type TreeId = Brand<string, "TreeId">;
+
+/** Why a path is in the tree as a name only (U14). */
+export type OmissionClass =
+  | "special"
+  | "over-size"
+  | "excluded"
+  | "vcs"
+  | "private"
+  | "mount"
+  | "unreadable"
+  | "unstable";
+
+/** What a tree says of one name. `mode` is the permission bits alone (0 to 0o777): set-id and sticky bits are not captured. */
+export type TreeEntry =
+  | { readonly kind: "file"; readonly mode: number; readonly size: number; readonly id: ContentId }
+  | { readonly kind: "directory"; readonly mode: number; readonly id: TreeId }
+  | { readonly kind: "symlink"; readonly target: string }
+  | { readonly kind: "omitted"; readonly class: OmissionClass };
+
+/** A captured or scanned tree. Reading a stored one verifies every node against its digest. */
+export interface Tree {
+  readonly ref: SnapshotRef;
+  /** The id of the root directory's encoding. Equal ids are equal trees. */
+  readonly id: TreeId;
+  /** What stands at `path`; undefined when nothing does, also where a parent is no directory. The root is a directory. */
+  lookup(path: WorkspacePath): Promise<TreeEntry | undefined>;
+  /** The entries of the directory at `path` in byte order; empty when it is no directory. */
+  list(path: WorkspacePath): Promise<readonly (readonly [name: string, entry: TreeEntry])[]>;
+}
+
+export interface TreeChange {
+  readonly path: WorkspacePath;
+  readonly before: TreeEntry | undefined;
+  readonly after: TreeEntry | undefined;
+}
+
+/** What stays out of a capture (U11–U13). The decision for a path depends on this value and the path alone. */
+export interface CaptureRules {
+  /** gitignore lines, relative to the root. Default none. */
+  readonly exclude?: readonly string[] | undefined;
+  /** Whether `.git` of any kind is captured. Default "omit". */
+  readonly vcs?: "include" | "omit" | undefined;
+  /** Whether the `private` patterns are captured. Default true for local storage, false for remote. */
+  readonly includePrivate?: boolean | undefined;
+  /** gitignore lines that name private files. Default `.env`, `.env.*`, `*.pem`, `id_*`. */
+  readonly private?: readonly string[] | undefined;
+  /** Files above it are `over-size`. Default unlimited. */
+  readonly maxFileBytes?: number | undefined;
+}
+
+export interface ScanOptions extends Abortable {
+  /** Absolute path of the directory. Opened once; everything is reached below that handle. */
+  readonly root: string;
+  readonly rules?: CaptureRules | undefined;
+  /** Identities of directories that are never captured: our own stores (B2). */
+  readonly ownDirectories?: readonly { readonly dev: bigint; readonly ino: bigint }[] | undefined;
+  /**
+   * Names that are ours for the moment: staged files and backups of an unsettled plan (U9). Exactly these are left out.
+   */
+  readonly ownPaths?: ReadonlySet<WorkspacePath> | undefined;
+  /** Called at most every 100 ms. */
+  readonly onProgress?: ((progress: CaptureProgress) => void) | undefined;
+}
+
+export interface CaptureOptions extends ScanOptions {
+  /** Refuses (`capture.incomplete`) instead of recording unreadable, unstable or over-size paths. Default false. */
+  readonly strict?: boolean | undefined;
+  /** Captures trees above 4 GiB or 500 000 files. Default false: `capture.too_large`, before the first byte is read. */
+  readonly allowLarge?: boolean | undefined;
+  /** Pins the ref under this owner and id before it is returned (G2). Without it the caller pins before it names the ref. */
+  readonly pin?: { readonly owner: string; readonly id: string } | undefined;
+}
+
+export interface CaptureProgress {
+  readonly filesSeen: number;
+  readonly bytesRead: number;
+  readonly bytesStored: number;
+}
+
+export interface ScanResult {
+  readonly ref: SnapshotRef;
+  readonly tree: Tree;
+  /** "partial" when something is `unreadable` or `unstable`. */
+  readonly completeness: "complete" | "partial";
+  readonly omitted: readonly { readonly path: WorkspacePath; readonly class: OmissionClass }[];
+  /** Regular files in the tree. */
+  readonly files: number;
+  /** Bytes of file content read by this call; 0 when nothing changed. */
+  readonly bytesRead: number;
+}
+
+export interface CaptureResult extends ScanResult {
+  /** Bytes this call added to packs. */
+  readonly bytesStored: number;
+}
+
+export interface MaterializeOptions extends Abortable {
+  /** Default 2^20. */
+  readonly maxEntries?: number | undefined;
+  /** Bytes actually written. Default 8 GiB. */
+  readonly maxBytes?: number | undefined;
+}
+
+export interface VerifyReport {
+  readonly objects: number;
+  readonly bytes: number;
+  readonly damaged: readonly { readonly object: string; readonly path?: WorkspacePath; readonly problem: "missing" | "damaged" }[];
+}
+
+export interface WorkspaceStore {
+  /**
+   * Captures the tree: walk, read what changed, store it durably, return its ref. Order: packs → index → pin → return.
+   * Reads only; nothing below the root is created, changed or executed. A warm capture reads no content of files whose
+   * stat is safely unchanged. An abort rejects with `capture.canceled` within a second and leaves only content that the
+   * next capture reuses. Errors: `capture.*`, `storage.*`.
+   */
+  capture(options: CaptureOptions): Promise<CaptureResult>;
+  /** The tree as it is now, hashed but not stored: what read-only commands compare with. Writes at most the stat index. */
+  scan(options: ScanOptions): Promise<ScanResult>;
+  /** Opens a stored tree. `snapshot.unknown` when its root is not in the store. */
+  open(ref: SnapshotRef, options?: Abortable): Promise<Tree>;
+  /** Whether every object of the tree is in the store's index (G3). Cheap: reads tree nodes, no content. */
+  has(ref: SnapshotRef, options?: Abortable): Promise<boolean>;
+  /**
+   * What differs, in byte order of paths, parents before children; cost follows the difference. A directory counts as
+   * changed by existence, kind or mode, not by content. Below an added or removed directory every entry is reported.
+   * With `paths`, only these and what lies below them.
+   */
+  diff(
+    from: Tree,
+    to: Tree,
+    options?: Abortable & { readonly paths?: readonly WorkspacePath[] | undefined },
+  ): AsyncIterable<TreeChange>;
+  /**
+   * The verified bytes of a file, in pieces of at most 1 MiB. `snapshot.object_missing` or `.object_damaged` (with the path
+   * given) before a wrong byte is yielded.
+   */
+  read(
+    file: Extract<TreeEntry, { kind: "file" }>,
+    options?: Abortable & { readonly path?: WorkspacePath | undefined },
+  ): AsyncIterable<Uint8Array>;
+  /** Writes the tree into `dest`, absent or an empty directory (G8). Omitted names are left out. Durable on return. */
+  materialize(tree: Tree, dest: string, options?: MaterializeOptions): Promise<{ readonly entries: number; readonly bytes: number }>;
+  /** Reads every object of the refs (default: all pinned ones) and checks its digest. */
+  verify(options?: Abortable & { readonly refs?: readonly SnapshotRef[] | undefined }): Promise<VerifyReport>;
+
+  /** Keeps refs alive under `owner` and `id` (both storage key components); durable on return; the same call again is fine. */
+  pin(pin: { readonly owner: string; readonly id: string }, refs: readonly SnapshotRef[], options?: Abortable): Promise<void>;
+  /** Removes one pin, or all of an owner. */
+  unpin(pin: { readonly owner: string; readonly id?: string | undefined }, options?: Abortable): Promise<void>;
+  /** What is pinned by whom. */
+  pins(options?: Abortable): Promise<readonly { readonly owner: string; readonly id: string; readonly refs: readonly SnapshotRef[] }[]>;
+  /** Absolute paths below which this store writes: storage and spool. */
+  persistencePaths(): readonly string[];
+}

@@ -1,0 +1,17 @@
+export type {
+  CaptureOptions,
+  CaptureProgress,
+  CaptureResult,
+  CaptureRules,
+  ContentId,
+  MaterializeOptions,
+  OmissionClass,
+  ScanOptions,
+  ScanResult,
+  Tree,
+  TreeChange,
+  TreeEntry,
+  TreeId,
+  VerifyReport,
+  WorkspaceStore,
+} from "./contracts.js";
