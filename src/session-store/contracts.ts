@@ -1,0 +1,59 @@
+/**
+ * Sessions as durable journals: one writer each, replayed by anyone, listed by a catalog that can be made again.
+ *
+ * This feature owns journals, catalog and out-of-line records. It knows nothing of trees; pins belong to the workspace store.
+ */
+import type { Abortable, SessionId } from "../core/index.js";
+import type { Lease, LeaseClaim } from "../storage/index.js";
+import type { NewEvent, Placement, SessionEvent } from "./events.js";
+
+/** A session opened for writing: it holds the session lease. */
+export interface Journal extends AsyncDisposable {
+  readonly sessionId: SessionId;
+  readonly lease: Lease;
+  /** Sequence of the last event. */
+  readonly head: number;
+  /**
+   * Appends the events, all or none, durable on return, and returns them as journaled. Calls are put in order; each checks
+   * the lease first. `lease.lost` and `ledger.fenced` mean another writer took over: nothing was appended, nothing will be.
+   */
+  append(events: readonly NewEvent[], options?: Abortable): Promise<readonly SessionEvent[]>;
+  /** Brings the catalog up to date and releases the session lease. Idempotent. Appends nothing. */
+  close(): Promise<void>;
+}
+
+export interface SessionSummary {
+  readonly id: SessionId;
+  readonly root: string | undefined;
+  readonly placement: Placement;
+  readonly command: string;
+  readonly startedAt: Date;
+  readonly lastAt: Date;
+  readonly turns: number;
+  readonly checkpoints: number;
+  /** "live": its lease is held now. "interrupted": it is not, and the session was never closed. "deleting": a deletion was cut short. */
+  readonly state: "live" | "closed" | "interrupted" | "deleting";
+}
+
+export interface SessionStore {
+  /** Starts a journal for a new session: takes its lease; the first append makes it exist. `lease.held` if it is live. */
+  create(id: SessionId, claim: Omit<LeaseClaim, "sessionId">, options?: Abortable): Promise<Journal>;
+  /** Opens a stored session for writing: lease, fence, head. `session.unknown`, `lease.held`, `journal.damaged`. */
+  open(id: SessionId, claim: Omit<LeaseClaim, "sessionId">, options?: Abortable): Promise<Journal>;
+  /**
+   * The events from `from` (default 1). Takes no lease and writes nothing. A damaged record ends it with `journal.damaged`
+   * after everything before it was yielded. `session.unknown`.
+   */
+  read(id: SessionId, options?: Abortable & { readonly from?: number | undefined }): AsyncIterable<SessionEvent>;
+  /** From the catalog, brought up to date from the journals' tails; newest first. `root`: only sessions of that canonical root. */
+  list(options?: Abortable & { readonly root?: string | undefined }): Promise<readonly SessionSummary[]>;
+  /** The one session whose id starts with `prefix` (4 or more characters). `session.unknown`, `session.ambiguous`. */
+  find(prefix: string, options?: Abortable): Promise<SessionSummary>;
+  /** Makes the catalog again from the journals alone. */
+  rebuildCatalog(options?: Abortable): Promise<void>;
+  /**
+   * Deletes journal, out-of-line records and catalog entry, under the session's lease (`lease.held` when live); absent is fine.
+   * The entry is marked "deleting" first; a deletion cut short is finished by calling it again.
+   */
+  delete(id: SessionId, claim: Omit<LeaseClaim, "sessionId">, options?: Abortable): Promise<void>;
+}

@@ -1,0 +1,165 @@
+/**
+ * The enduring events of a session (E1–E3): one row per type says what it adds to the envelope. The union, the guards and
+ * the replay come from this table. Records are read for ever: a field may be added, never renamed or given a new meaning.
+ */
+import type { CallId, EventId, Json, LoopId, SessionId, SnapshotRef, StepId, TurnId } from "../core/index.js";
+
+export type CheckpointTrigger =
+  | "seed"
+  | "baseline"
+  | "manual"
+  | "idle"
+  | "turn-done"
+  | "step-done"
+  | "interrupt"
+  | "resume"
+  | "window"
+  | "interval"
+  | "pre-restore"
+  | "post-restore";
+
+export type Placement = "exclusive" | "session" | "shared" | "none";
+
+/** R7 across processes; decimal strings, since inode numbers and nanoseconds exceed what JSON numbers hold. */
+export interface StoredIdentity {
+  readonly dev: string;
+  readonly ino: string;
+  readonly birthtimeNs: string;
+  /** Permission bits of the root directory, for a restore that has to make it again. */
+  readonly mode: number;
+}
+
+/** Names an entry of the undo list (U3): a turn by its number, a restore by the checkpoint that ended it. */
+export type UndoEntryName = `t${number}` | `c${number}`;
+
+/**
+ * `order` is a place on the root's own clock: a counter that every session of the root draws from (`roots/<key>`), so
+ * what sessions did to one root has one order, whatever their clocks say. Numbers of checkpoints and turns come from the same record.
+ */
+export interface EventPayloads {
+  "session-started": {
+    readonly placement: Placement;
+    readonly root?: string;
+    readonly identity?: StoredIdentity;
+    /** What people call it: the command line, or the program that opened the workspace. */
+    readonly command: string;
+  };
+  "session-active": { readonly doing: string };
+  "session-idle": Record<never, never>;
+  "session-faulted": { readonly code: string };
+  "session-recovered": Record<never, never>;
+  "session-closed": Record<never, never>;
+  "turn-started": {
+    readonly number: number;
+    readonly order: number;
+    /** The prompt, or the command line. */
+    readonly input: string;
+    readonly kind: "prompt" | "command";
+    /** The commit git's HEAD named, where the root is a repository. Read from files; git is never run. */
+    readonly head?: string;
+  };
+  "turn-done": TurnEnd & { readonly exitCode?: number; readonly signal?: string };
+  "turn-failed": TurnEnd & { readonly code: string; readonly message: string };
+  "turn-interrupted": TurnEnd & { readonly reason: string };
+  "workspace-checkpointed": {
+    readonly ref: SnapshotRef;
+    readonly number: number;
+    readonly order: number;
+    readonly trigger: CheckpointTrigger;
+    readonly consistency: "quiescent" | "fuzzy";
+    readonly completeness: "complete" | "partial";
+    readonly label?: string;
+    /** Regular files in the tree. */
+    readonly files: number;
+    /** Paths that differ from the checkpoint it closes a window of; absent for others. */
+    readonly changed?: number;
+    /** How many paths were left out, by class. */
+    readonly omitted: { readonly [cls: string]: number };
+  };
+  "checkpoint-failed": { readonly trigger: CheckpointTrigger; readonly code: string };
+  "workspace-changed": WindowRecord | PathsRecord;
+  "workspace-restored": RestoreRecord;
+  "process-started": {
+    readonly callId: CallId;
+    readonly pid: number;
+    /** Start time of the process in clock ticks since boot, as the kernel states it; with the boot id it proves identity. */
+    readonly startTime: string;
+    readonly bootId: string;
+    readonly command: string;
+  };
+  "process-exited": { readonly callId: CallId; readonly exitCode?: number; readonly signal?: string };
+  "configuration-adopted": {
+    readonly changes: readonly { readonly field: string; readonly stored: Json; readonly live: Json }[];
+  };
+}
+
+interface TurnEnd {
+  readonly order: number;
+  readonly head?: string;
+  /** Paths the turn changed. */
+  readonly changed: number;
+}
+
+/** E3 for a process: whatever changed between the two refs may be its work. */
+export interface WindowRecord {
+  readonly kind: "window";
+  readonly callId: CallId;
+  readonly from: SnapshotRef;
+  readonly to: SnapshotRef;
+  /** False when the command started before its opening capture was complete: listed, not undoable (U2). */
+  readonly opened: boolean;
+  /** Two windows of a root overlap exactly when these intervals do. */
+  readonly openOrder: number;
+  readonly closeOrder: number;
+}
+
+/** E3 for a file tool: its own writes. An id is content, kind and permission bits in one string, or null for absent. */
+export interface PathsRecord {
+  readonly kind: "paths";
+  readonly callId: CallId;
+  readonly order: number;
+  readonly changes: readonly { readonly path: string; readonly before: string | null; readonly after: string | null }[];
+}
+
+export interface RestoreRecord {
+  readonly action: "undo" | "redo" | "restore";
+  /** The entry that was undone or redone; for a restore its own name, under which it can be undone. */
+  readonly entry: UndoEntryName;
+  /** What was asked for: the ref restored to; absent for undo and redo. */
+  readonly target?: SnapshotRef;
+  /** The tree before, in which everything overwritten or deleted is kept. */
+  readonly from: SnapshotRef;
+  /** The tree after. */
+  readonly ref: SnapshotRef;
+  readonly order: number;
+  readonly planId: string;
+  readonly result: "done" | "partly";
+  readonly written: readonly string[];
+  readonly deleted: readonly string[];
+  readonly kept: readonly { readonly path: string; readonly reason: string }[];
+  readonly conflicts: readonly { readonly path: string }[];
+}
+
+export type EventType = keyof EventPayloads;
+
+export interface EventEnvelope {
+  /** From 1, without gaps, per session. */
+  readonly seq: number;
+  readonly id: EventId;
+  readonly at: Date;
+  readonly sessionId: SessionId;
+  readonly loopId?: LoopId;
+  readonly turnId?: TurnId;
+  readonly stepId?: StepId;
+  readonly cause?: EventId;
+}
+
+export type EventOf<T extends EventType> = T extends unknown
+  ? EventEnvelope & { readonly type: T } & EventPayloads[T]
+  : never;
+export type SessionEvent = EventOf<EventType>;
+
+/** What is handed to `append`: the envelope's `seq`, `id`, `at` and `sessionId` are the journal's to give. */
+export type NewEvent<T extends EventType = EventType> = T extends unknown
+  ? { readonly type: T } & EventPayloads[T] & Partial<Pick<EventEnvelope, "loopId" | "turnId" | "stepId" | "cause">>
+  : never;

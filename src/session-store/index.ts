@@ -1,0 +1,16 @@
+export type { Journal, SessionStore, SessionSummary } from "./contracts.js";
+export type {
+  CheckpointTrigger,
+  EventEnvelope,
+  EventOf,
+  EventPayloads,
+  EventType,
+  NewEvent,
+  PathsRecord,
+  Placement,
+  RestoreRecord,
+  SessionEvent,
+  StoredIdentity,
+  UndoEntryName,
+  WindowRecord,
+} from "./events.js";
