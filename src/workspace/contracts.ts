@@ -1,0 +1,298 @@
+/**
+ * The workspace as its users see it: a read-only view that takes no lease, and the workspace itself, which holds one.
+ * What is public of these types is exported by the package's entry; `cli` uses nothing else.
+ */
+import type {
+  Abortable,
+  CanonicalRoot,
+  LeaseHolder,
+  SessionId,
+  SnapshotRef,
+  TurnId,
+  WorkspacePath,
+} from "../core/index.js";
+import type { CheckpointTrigger, UndoEntryName } from "../session-store/index.js";
+import type { Storage } from "../storage/index.js";
+import type { CaptureProgress, OmissionClass, Tree } from "../workspace-store/index.js";
+import type { ChangedBy } from "./changed-by.js";
+
+/** What may be written where a snapshot is meant (G7): a ref, `c12`, `t4`, `t4^`, `last`, `now`, a label, eight or more hex digits. */
+export type RefLike = SnapshotRef | (string & {});
+
+export interface Checkpoint {
+  readonly ref: SnapshotRef;
+  /** Per root, from 1, never reused: `c<number>`. */
+  readonly number: number;
+  /** Place on the root's clock, shared by all its sessions. */
+  readonly order: number;
+  readonly at: Date;
+  readonly sessionId: SessionId;
+  readonly turn?: number;
+  readonly trigger: CheckpointTrigger;
+  readonly label?: string;
+  readonly consistency: "quiescent" | "fuzzy";
+  readonly completeness: "complete" | "partial";
+  readonly files: number;
+  readonly changed?: number;
+  readonly omitted: { readonly [cls: string]: number };
+}
+
+export interface TurnSummary {
+  readonly number: number;
+  readonly turnId: TurnId;
+  readonly sessionId: SessionId;
+  readonly order: number;
+  readonly input: string;
+  readonly kind: "prompt" | "command";
+  readonly startedAt: Date;
+  readonly endedAt?: Date;
+  /** "unsettled": its session died in the middle; whoever next opens the root for writing settles it. */
+  readonly state: "running" | "done" | "failed" | "interrupted" | "unsettled";
+  /** The tree at its start and at its end, as far as they were captured. */
+  readonly from?: SnapshotRef;
+  readonly to?: SnapshotRef;
+  readonly changed: number;
+  /** False when a window of it was not opened, or a capture failed or was partial: undo may not take back everything. */
+  readonly protected: boolean;
+  readonly exitCode?: number;
+  /** git's HEAD at its start, where there is one. */
+  readonly head?: string;
+  readonly endHead?: string;
+  readonly undone?: "undone" | "partly";
+  readonly undoneAt?: Date;
+  readonly redoneAt?: Date;
+}
+
+/** An entry of the root's undo list (U3): a turn or a restore, each once, in order of their ends. */
+export interface UndoEntry {
+  readonly name: UndoEntryName;
+  readonly kind: "turn" | "restore";
+  readonly sessionId: SessionId;
+  readonly order: number;
+  readonly at: Date;
+  /** The prompt, the command line, or what was restored. */
+  readonly title: string;
+  readonly state: "applied" | "undone" | "partly";
+  readonly from: SnapshotRef;
+  readonly to: SnapshotRef;
+}
+
+export interface RootHistory {
+  readonly root: CanonicalRoot;
+  /** Whether any session was ever attached here. */
+  readonly known: boolean;
+  /** Oldest first. */
+  readonly checkpoints: readonly Checkpoint[];
+  readonly turns: readonly TurnSummary[];
+  readonly entries: readonly UndoEntry[];
+  readonly sessions: readonly SessionId[];
+  /** Turns and checkpoints of sessions whose journal is damaged are missing; this names them. */
+  readonly damaged: readonly SessionId[];
+}
+
+export interface Change {
+  readonly path: WorkspacePath;
+  readonly kind: "added" | "edited" | "deleted";
+  readonly by: ChangedBy;
+}
+
+export interface FileDiff {
+  readonly path: WorkspacePath;
+  readonly kind: Change["kind"];
+  /** Lines; 0 and 0 for binary files, directories and links. */
+  readonly added: number;
+  readonly removed: number;
+  /** Whether either side is not text. */
+  readonly binary: boolean;
+  /** A unified diff, at most 1 MiB of it; a line for what has none. */
+  text(): Promise<string>;
+}
+
+export interface UndoOptions {
+  /** `t4`; absent: the newest entry that has something left to take back. */
+  readonly turn?: string | undefined;
+  /** Only these paths and what lies below them. */
+  readonly paths?: readonly string[] | undefined;
+  /** Default "stop": with a conflict nothing is written. */
+  readonly onConflict?: "stop" | "skip" | undefined;
+  /** U1's consent to take back window changes in a shared root. */
+  readonly includeWindow?: boolean | undefined;
+  /** Only entries of this session. */
+  readonly session?: SessionId | undefined;
+}
+export interface RestoreOptions {
+  readonly paths?: readonly string[] | undefined;
+  /** Also overwrites and deletes what no record of ours explains (U7). Default false. */
+  readonly exact?: boolean | undefined;
+  readonly includeWindow?: boolean | undefined;
+}
+export type RestoreAction =
+  | ({ readonly kind: "undo" } & UndoOptions)
+  | { readonly kind: "redo"; readonly onConflict?: "stop" | "skip" | undefined }
+  | ({ readonly kind: "restore"; readonly ref: RefLike } & RestoreOptions);
+
+export interface RestorePlan {
+  readonly action: RestoreAction["kind"];
+  /** The entry undone or redone; for a restore the ref as it was written. Absent: there is nothing to do. */
+  readonly entry?: string;
+  /** The prompt, command line or label behind `entry`. */
+  readonly title?: string;
+  readonly entryAt?: Date;
+  readonly entrySession?: SessionId;
+  /** Entries that changed nothing and were passed over on the way. */
+  readonly passedOver: readonly UndoEntryName[];
+  readonly writes: readonly WorkspacePath[];
+  readonly deletes: readonly WorkspacePath[];
+  readonly kept: readonly { readonly path: WorkspacePath; readonly reason: "foreign" | "omitted" | "other-session" }[];
+  readonly conflicts: readonly { readonly path: WorkspacePath; readonly by: ChangedBy }[];
+  readonly omitted: readonly WorkspacePath[];
+  /** Paths whose present bytes no record of ours explains and that would be replaced all the same (`exact`). */
+  readonly foreign: readonly WorkspacePath[];
+  /** Window changes in a shared root: `apply` refuses them without `includeWindow`. */
+  readonly window: readonly WorkspacePath[];
+  /** Set when HEAD moved between the entry and now: from, to. */
+  readonly headMoved?: readonly [from: string, to: string];
+}
+
+export interface RestoreReceipt extends Omit<RestorePlan, "writes" | "deletes"> {
+  readonly result: "done" | "partly" | "conflict" | "nothing";
+  readonly written: readonly WorkspacePath[];
+  readonly deleted: readonly WorkspacePath[];
+  /** The tree before, in which everything overwritten or deleted is kept. Null when nothing was written. */
+  readonly safety: SnapshotRef | null;
+  /** The checkpoint of the tree it left. */
+  readonly checkpoint?: Checkpoint;
+  /** The command that reverses it: `looprig redo`, `looprig undo`. */
+  readonly reverse: string | null;
+}
+
+export interface ExecOptions extends Abortable {
+  /** Undoes the turn unless the command exits 0. Default false. */
+  readonly undoOnFailure?: boolean | undefined;
+  /** Period of the checkpoints taken while it runs, if anything changed; 0 is off. Default 60 000. */
+  readonly everyMs?: number | undefined;
+  /** Default "inherit". */
+  readonly stdio?: "inherit" | "ignore" | undefined;
+  /** Added to the command's environment, which is this process's with LOOPRIG_ROOT and LOOPRIG_SESSION. */
+  readonly env?: Readonly<Record<string, string>> | undefined;
+  /** Directory the command starts in, inside the root. Default: the root. */
+  readonly cwd?: string | undefined;
+  readonly includeWindow?: boolean | undefined;
+}
+export interface ExecResult {
+  /** The command's own status; 128 + n when signal n ended it. */
+  readonly exitCode: number;
+  readonly signal: string | undefined;
+  /** `t<number>`. */
+  readonly turn: number;
+  readonly changes: readonly Change[];
+  /** Checkpoints taken from baseline to end. */
+  readonly checkpoints: readonly Checkpoint[];
+  readonly durationMs: number;
+  readonly protected: boolean;
+  readonly undone: boolean;
+}
+
+/** Reading, without a lease; nothing is written but a private cache. Works beside a live session. */
+export interface WorkspaceView extends AsyncDisposable {
+  readonly root: CanonicalRoot;
+  /** Folded anew from the journals at each call. */
+  history(options?: Abortable): Promise<RootHistory>;
+  /** Newest last; `limit` keeps the newest. */
+  checkpoints(options?: Abortable & { readonly limit?: number | undefined }): AsyncIterable<Checkpoint>;
+  /** Who has the root for writing now: an exclusive holder of it, of a directory above or below. */
+  holder(options?: Abortable): Promise<(LeaseHolder & { readonly root: string }) | undefined>;
+  /** What differs between `since` (default: the last checkpoint) and the live tree, and who did it. */
+  changes(options?: Abortable & { readonly since?: RefLike | undefined }): Promise<readonly Change[]>;
+  /** Default: the newest turn that changed something, from its start to its end. `from` alone compares with `now`. */
+  diff(
+    options?: Abortable & {
+      readonly from?: RefLike | undefined;
+      readonly to?: RefLike | undefined;
+      readonly paths?: readonly string[] | undefined;
+    },
+  ): AsyncIterable<FileDiff>;
+  /** What a name means (G7). `ref.unknown`, `ref.ambiguous`. */
+  resolve(ref: RefLike, options?: Abortable): Promise<ResolvedRef>;
+  /** The tree of a ref; `now` scans the live one. */
+  tree(ref: RefLike, options?: Abortable): Promise<Tree>;
+  /** The verified bytes of one file in a ref. `snapshot.path_missing`, `snapshot.path_omitted`. */
+  readFile(ref: RefLike, path: string, options?: Abortable): AsyncIterable<Uint8Array>;
+  /** Writes the tree of `ref` into `dest`, absent or empty. */
+  materialize(
+    ref: RefLike,
+    dest: string,
+    options?: Abortable,
+  ): Promise<{ readonly entries: number; readonly bytes: number }>;
+  /** The plan of an action, without doing it. */
+  plan(action: RestoreAction, options?: Abortable): Promise<RestorePlan>;
+  /** A restore plan that was cut short and waits for the next writer (U9). */
+  unsettled(options?: Abortable): Promise<{ readonly planId: string; readonly action: string } | undefined>;
+  close(): Promise<void>;
+}
+
+export interface ResolvedRef {
+  readonly ref: SnapshotRef | "now";
+  /** The checkpoint that was named, or the newest one with that ref. */
+  readonly checkpoint?: Checkpoint;
+  readonly turn?: TurnSummary;
+  /** As it was written. */
+  readonly given: string;
+}
+
+/** The workspace half of a session, and the whole of a session that has no loops. */
+export interface Workspace extends WorkspaceView {
+  readonly sessionId: SessionId;
+  /** Needs an idle session (`session.busy`). Never coalesced. */
+  checkpoint(
+    options?: Abortable & { readonly label?: string | undefined },
+  ): Promise<Checkpoint & { readonly unchanged: boolean }>;
+  /** Does a plan. Refuses with `restore.tree_moved` when a path it would touch moved since the plan was made. */
+  apply(plan: RestorePlan, options?: Abortable): Promise<RestoreReceipt>;
+  undo(options?: Abortable & UndoOptions): Promise<RestoreReceipt>;
+  redo(options?: Abortable): Promise<RestoreReceipt>;
+  restore(ref: RefLike, options?: Abortable & RestoreOptions): Promise<RestoreReceipt>;
+  /** Runs a command between two checkpoints; its changes are one turn. */
+  exec(command: readonly [string, ...string[]], options?: ExecOptions): Promise<ExecResult>;
+}
+
+export interface CaptureSettings {
+  /** gitignore lines that stay out of every capture; kept with the root. Default: as before, else none. */
+  readonly exclude?: readonly string[] | undefined;
+  /** "auto" includes `.git` in session placements and omits it in fixed ones. */
+  readonly vcs?: "auto" | "include" | "omit" | undefined;
+  readonly private?: readonly string[] | undefined;
+  readonly allowPrivateRemote?: boolean | undefined;
+  readonly maxFileBytes?: number | undefined;
+  readonly strict?: boolean | undefined;
+  /** Consent to more than 4 GiB or 500 000 files; kept with the root. */
+  readonly allowLarge?: boolean | undefined;
+}
+
+export interface ReadWorkspaceOptions extends Abortable {
+  readonly root: string;
+  /** Default: the local state directory, opened and owned. */
+  readonly storage?: Storage | undefined;
+  readonly onProgress?: ((progress: CaptureProgress) => void) | undefined;
+}
+
+export interface OpenWorkspaceOptions extends ReadWorkspaceOptions {
+  /** Shared placement: no root lease, fuzzy captures, others may write at the same time. Default false. */
+  readonly shared?: boolean | undefined;
+  /** Allows a file system root, a home directory or a directory above one. Default false. */
+  readonly allowBroadRoot?: boolean | undefined;
+  /** Goes on although a command of a killed session still runs here (G5); captures are then fuzzy. Default false. */
+  readonly acceptRunning?: boolean | undefined;
+  /** Accepts the directory that stands at the root although it is not the one recorded (R7). Default false. */
+  readonly adoptRoot?: boolean | undefined;
+  /** Opens a root that is gone, for a restore that builds it anew. Default false: `workspace_root.changed`. */
+  readonly missingRoot?: "refuse" | "recreate" | undefined;
+  readonly capture?: CaptureSettings | undefined;
+  /** What people are shown as the holder. Default: the program's name and arguments, at most 1 000 characters. */
+  readonly command?: string | undefined;
+}
+
+export interface OmittedPath {
+  readonly path: WorkspacePath;
+  readonly class: OmissionClass;
+}
