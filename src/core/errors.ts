@@ -58,8 +58,10 @@ export interface ErrorDetails {
   /** Another live session holds this root, one above it or one below it. Wait for it, or end it. */
   "workspace_root.busy": {
     readonly root: CanonicalRoot;
+    /** Of our root to the held one: "inside" when the held one contains ours. */
     readonly relation: "same" | "inside" | "contains";
-    readonly holder: LeaseHolder;
+    /** Undefined in the moment between a lease being taken and its holder being recorded. */
+    readonly holder: LeaseHolder | undefined;
   };
   /** Another directory stands at the root's path now, or none does. Adopt it, rebuild it, or choose the one that moved. */
   "workspace_root.changed": {
@@ -102,6 +104,8 @@ export interface ErrorDetails {
   "coordinator.acquire_canceled": { readonly operation: string };
   /** The call asked for a permit that conflicts with one it holds itself. */
   "coordinator.reentry": { readonly operation: string; readonly held: string };
+  /** Calls would wait for each other for ever: each holds a permit the other waits for. Ask for all paths of a call at once. */
+  "coordinator.deadlock": { readonly operation: string; readonly held: string };
   /** The permit was revoked or released before the commit. Nothing was written. */
   "coordinator.revoked": { readonly operation: string };
 
@@ -136,6 +140,12 @@ export interface ErrorDetails {
   "storage.network_file_system": { readonly dir: string; readonly type: string };
   /** The state directory, or a file in it, belongs to another user. */
   "storage.foreign_owner": { readonly path: string; readonly uid: number };
+  /** A file of the state directory is damaged or missing. Nothing was changed; copy the directory away before repairing it. */
+  "storage.damaged": { readonly path: string; readonly reason: string };
+  /** The state directory was removed or replaced while it was open. Nothing is written to what stands there now; open it anew. */
+  "storage.missing": { readonly dir: string };
+  /** The directory named as state directory holds something else. Nothing was changed; choose an empty or absent one. */
+  "storage.not_a_store": { readonly dir: string; readonly entry: string };
   /** The state directory was written by a newer looprig. Nothing was changed. */
   "storage.unsupported_version": { readonly dir: string; readonly found: number; readonly supported: number };
 
