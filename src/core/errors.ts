@@ -92,8 +92,21 @@ export interface ErrorDetails {
   "session.unknown": { readonly given: string };
   /** The prefix fits several sessions; write more of it. */
   "session.ambiguous": { readonly given: string; readonly candidates: readonly string[] };
+  /** A deletion of this session was begun and cut short. Delete it again to finish. */
+  "session.deleting": { readonly sessionId: SessionId };
   /** A record of the journal is damaged. What stands before it can be read. */
   "journal.damaged": { readonly sessionId: SessionId; readonly seq: number; readonly readable: number };
+  /** A record of the journal was written by a newer looprig. What stands before it can be read; nothing is written. */
+  "journal.newer": { readonly sessionId: SessionId; readonly seq: number; readonly readable: number };
+  /** The storage failed during an append and could not be asked what became of it. Open the session again and read. */
+  "journal.outcome_unknown": { readonly sessionId: SessionId; readonly seq: number };
+  /** The event is larger than a record may be. Nothing was appended. */
+  "journal.record_too_large": {
+    readonly sessionId: SessionId;
+    readonly type: string;
+    readonly bytes: number;
+    readonly bytesMax: number;
+  };
 
   // ── coordinator ───────────────────────────────────────────────────────────────────────────────────────────────
   /** The mutation scope has a wrong shape. */

@@ -14,3 +14,5 @@ export type {
   UndoEntryName,
   WindowRecord,
 } from "./events.js";
+export { createSessionStore } from "./store.js";
+export type { SessionStorage, SessionStoreOptions } from "./store.js";
