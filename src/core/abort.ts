@@ -4,30 +4,64 @@ export interface Abortable {
   readonly signal?: AbortSignal | undefined;
 }
 
+interface Watch {
+  readonly callbacks: Set<() => void>;
+  readonly listener: () => void;
+}
+
+const watches = new WeakMap<AbortSignal, Watch>();
+
 /**
- * Waits for `promise`, or rejects with the signal's reason when it aborts first. The listener is removed either way.
- * The promise itself goes on; `onLate` receives a value that arrives after the abort, so that a grant can be given back.
+ * Calls `callback` once when the signal aborts, which it has not yet; returns what ends the interest. However many wait on
+ * one signal, it bears a single listener of ours: Node warns of more than ten, and takes one off by searching for it.
  */
-export async function raceAbort<T>(
+export function onAbort(signal: AbortSignal, callback: () => void): () => void {
+  let watch = watches.get(signal);
+  if (watch === undefined) {
+    const callbacks = new Set<() => void>();
+    const listener = (): void => {
+      watches.delete(signal);
+      for (const each of callbacks) each();
+    };
+    watch = { callbacks, listener };
+    watches.set(signal, watch);
+    signal.addEventListener("abort", listener, { once: true });
+  }
+  const { callbacks, listener } = watch;
+  callbacks.add(callback);
+  return () => {
+    if (!callbacks.delete(callback) || callbacks.size > 0 || signal.aborted) return;
+    watches.delete(signal);
+    signal.removeEventListener("abort", listener);
+  };
+}
+
+/**
+ * Waits for `promise`, or rejects with the signal's reason when it aborts first. Nothing of it stays on the signal either way.
+ * The promise itself goes on; `onLate` receives a value that arrives after the abort, so that a grant can be given back:
+ * a value reaches the caller or `onLate`, never both.
+ */
+export function raceAbort<T>(
   promise: Promise<T>,
   signal: AbortSignal | undefined,
   onLate?: (value: T) => void,
 ): Promise<T> {
   if (signal === undefined) return promise;
-  let listener: (() => void) | undefined;
-  const aborted = new Promise<never>((_, reject) => {
-    listener = () => {
+  return new Promise((resolve, reject) => {
+    let aborted = signal.aborted;
+    const abort = (): void => {
+      aborted = true;
       reject(signal.reason as Error);
-      promise.then(onLate, () => undefined);
     };
-    if (signal.aborted) listener();
-    else signal.addEventListener("abort", listener, { once: true });
+    const forget = aborted ? () => undefined : onAbort(signal, abort);
+    if (aborted) abort();
+    void promise
+      .then((value) => {
+        if (aborted) onLate?.(value);
+        else resolve(value);
+      }, reject)
+      .finally(forget);
   });
-  try {
-    return await Promise.race([promise, aborted]);
-  } finally {
-    if (listener) signal.removeEventListener("abort", listener);
-  }
 }
 
 /** Lets timers, signals and I/O run. Long synchronous work calls it between slices so that nobody waits over 50 ms. */

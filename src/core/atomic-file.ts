@@ -21,7 +21,10 @@ export interface AtomicWriteOptions {
   readonly durable?: boolean;
 }
 
-/** Replaces `file` by `chunks` in one step. On an error the old file stands and nothing else is left. */
+/**
+ * Replaces `file` by `chunks` in one step. On an error the old file stands and nothing else is left; only when the last
+ * step fails, syncing the directory, the new one stands and may not survive a crash.
+ */
 export function writeFileAtomic(
   fileSystem: FileSystem,
   file: string,
@@ -87,14 +90,14 @@ function writeTemporary(
 ): string {
   const temporary = path.join(path.dirname(file), `${temporaryPrefix}${randomBytes(9).toString("hex")}`);
   const fd = fileSystem.open(toFsPath(temporary), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, options.mode ?? 0o600);
-  let closed = false;
   try {
-    for (const chunk of chunks) writeAll(fileSystem, fd, chunk);
-    if (options.durable ?? true) fileSystem.fsync(fd);
-    closed = true;
-    fileSystem.close(fd);
+    try {
+      for (const chunk of chunks) writeAll(fileSystem, fd, chunk);
+      if (options.durable ?? true) fileSystem.fsync(fd);
+    } finally {
+      fileSystem.close(fd);
+    }
   } catch (error) {
-    if (!closed) fileSystem.close(fd);
     discard(fileSystem, temporary);
     throw error;
   }

@@ -12,6 +12,7 @@ import fs from "node:fs";
 import type { BigIntStats } from "node:fs";
 import { LooprigError } from "./errors.js";
 import { errnoOf } from "./file-system.js";
+import { invariant } from "./invariant.js";
 import type { FileSystem, FsPath } from "./file-system.js";
 import { displayName, nameFromBytes, toFsPath } from "./names.js";
 import type { WorkspacePath } from "./workspace-path.js";
@@ -34,9 +35,14 @@ export class Directory implements Disposable {
     this.#fs = fileSystem;
     this.#fd = fd;
     this.#path = path;
-    const { dev, ino } = fileSystem.fstat(fd);
-    this.dev = dev;
-    this.ino = ino;
+    try {
+      const { dev, ino } = fileSystem.fstat(fd);
+      this.dev = dev;
+      this.ino = ino;
+    } catch (error) {
+      fileSystem.close(fd);
+      throw error;
+    }
   }
 
   /** Opens the directory at an absolute path; links in the path are followed, as its owner meant them. */
@@ -55,6 +61,8 @@ export class Directory implements Disposable {
 
   /** What to give a file system call to mean `name` in this directory. */
   at(name: string): FsPath {
+    // The last guard of U10: names also come from stored trees, and one of these would lead out of the directory.
+    invariant(name !== "" && name !== ".." && !name.includes("/"), "BUG: a path was used where a name belongs");
     if (!linux) return toFsPath(`${this.#path}/${name}`);
     return toFsPath(`/proc/self/fd/${this.#fd}/${name}`);
   }

@@ -15,6 +15,9 @@ export interface LeaseHolder {
   readonly epoch: number;
 }
 
+/** A row without fields. */
+type NoDetails = Readonly<Record<string, never>>;
+
 export interface ErrorDetails {
   // ── platform and options ──────────────────────────────────────────────────────────────────────────────────────
   /** looprig does not run on this platform yet. Use Linux or macOS. */
@@ -81,7 +84,7 @@ export interface ErrorDetails {
     readonly sessionId: SessionId;
   };
   /** The session has no workspace. */
-  "workspace.unavailable": Record<never, never>;
+  "workspace.unavailable": NoDetails;
   /** The workspace was closed already. */
   "workspace.closed": { readonly root: CanonicalRoot };
 
@@ -172,7 +175,7 @@ export interface ErrorDetails {
   /** Strict capture met paths it could not capture. */
   "capture.incomplete": { readonly paths: readonly { readonly path: string; readonly class: string }[] };
   /** The capture was cancelled. What it stored is kept for the next one. */
-  "capture.canceled": Record<never, never>;
+  "capture.canceled": NoDetails;
   /** The directory to be captured is missing or no directory. */
   "capture.root_unreadable": { readonly root: string };
   /** An object the snapshot names is not in the store. The files it belongs to cannot be restored. */
@@ -205,6 +208,8 @@ export interface ErrorDetails {
   "restore.failed": { readonly path: string; readonly operation: string; readonly errno?: string };
   /** A write failed and so did taking it back. The plan is kept; the next command on this root goes on with it. */
   "restore.unsettled": { readonly root: CanonicalRoot; readonly planId: string };
+  /** The record of a restore that was cut short cannot be read, so it can be neither completed nor taken back. Nothing was changed. */
+  "restore.plan_damaged": { readonly root: CanonicalRoot; readonly planId: string };
   /** The turn ran without an opening capture, so its changes are listed but cannot be undone. */
   "undo.unprotected": { readonly turn: string; readonly paths: readonly string[] };
   /** Window changes in a shared root may be somebody else's; they need consent. */

@@ -59,7 +59,9 @@ export const nodeFileSystem: FileSystem = {
   fsyncLater: (fd) => new Promise((resolve, reject) => fs.fsync(fd, (error) => (error ? reject(error) : resolve()))),
   fchmod: (fd, mode) => fs.fchmodSync(fd, mode),
   chmod: (path, mode) => fs.chmodSync(path, mode),
-  mkdir: (path, mode) => void fs.mkdirSync(path, { mode }),
+  mkdir: (path, mode) => {
+    fs.mkdirSync(path, { mode });
+  },
   rmdir: (path) => fs.rmdirSync(path),
   unlink: (path) => fs.unlinkSync(path),
   rename: (from, to) => fs.renameSync(from, to),
@@ -92,14 +94,21 @@ const { O_WRONLY, O_RDWR, O_CREAT, O_TRUNC } = fs.constants;
 
 /** Calls `before` ahead of every call: it may throw (the call fails), kill the process, or look on. */
 export function interceptFileSystem(base: FileSystem, before: (call: FileSystemCall) => void): FileSystem {
+  const methods = base as unknown as Readonly<Record<keyof FileSystem, (...args: unknown[]) => unknown>>;
   const wrap = (name: keyof FileSystem) => {
-    const method = base[name] as (...args: unknown[]) => unknown;
+    const method = methods[name];
     return (...args: unknown[]): unknown => {
       const effect =
-        effects.has(name) ||
-        (name === "open" && ((args[1] as number) & (O_WRONLY | O_RDWR | O_CREAT | O_TRUNC)) !== 0);
-      before({ name, args, effect });
-      return method(...args);
+        effects.has(name) || (name === "open" && ((args[1] as number) & (O_WRONLY | O_RDWR | O_CREAT | O_TRUNC)) !== 0);
+      if (name !== "fsyncLater") {
+        before({ name, args, effect });
+        return method(...args);
+      }
+      // The asynchronous method fails the way its callers expect: by rejecting.
+      return new Promise((resolve) => {
+        before({ name, args, effect });
+        resolve(method(...args));
+      });
     };
   };
   const names = Object.keys(base) as (keyof FileSystem)[];

@@ -56,10 +56,10 @@ export function compareNames(a: string, b: string): number {
   return a.length - b.length;
 }
 
-/** A spelling for people and terminals: control characters, backslashes and foreign bytes as C escapes, in quotes when any was needed. */
+/** A spelling for people and terminals: control, invisible and direction-changing characters, backslashes and foreign bytes as C escapes, in quotes when any was needed. */
 export function displayName(name: string): string {
   const body = name.replace(
-    /[\u0000-\u001f\u007f-\u009f"\\\u2028\u2029\u202a-\u202e\u2066-\u2069]|[\ud800-\udfff]/gu,
+    /[\u0000-\u001f\u007f-\u009f"\\\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u2069\ufeff]|[\ud800-\udfff]/gu,
     (c) => {
       const code = c.charCodeAt(0);
       const short = shortEscapes[c];

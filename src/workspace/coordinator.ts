@@ -12,6 +12,7 @@
  *   7. Loss of the lease closes admission for good: first all waiters are refused, then the held permits are told. They stay
  *      counted until they are released, because whoever holds one may still be at work.
  */
+import { onAbort } from "../core/index.js";
 import type { Abortable, CallId, CanonicalRoot, WorkspaceRootLeaseLostError } from "../core/index.js";
 import type {
   CallCoordinator,
@@ -184,9 +185,8 @@ class Permit implements WorkspacePermit {
 
   wait(signal: AbortSignal | undefined): Promise<WorkspacePermit> {
     return new Promise((resolve, reject) => {
-      const onAbort = (): void => this.#coordinator.leave(this, canceled(this.scope, signal?.reason));
-      signal?.addEventListener("abort", onAbort, { once: true });
-      this.#waiter = { resolve, reject, forget: () => signal?.removeEventListener("abort", onAbort) };
+      const cancel = (): void => this.#coordinator.leave(this, canceled(this.scope, signal?.reason));
+      this.#waiter = { resolve, reject, forget: signal === undefined ? () => undefined : onAbort(signal, cancel) };
     });
   }
 
