@@ -186,6 +186,17 @@ export interface ErrorDetails {
   "snapshot.unknown": { readonly ref: SnapshotRef };
   /** The destination of a materialization exists and is not empty. */
   "snapshot.dest_not_empty": { readonly dest: string };
+  /** The destination of a materialization cannot be made or opened. Nothing was written. */
+  "snapshot.dest_unusable": { readonly dest: string; readonly reason: string };
+  /** A write of a materialization failed. What it had made was removed again. */
+  "snapshot.materialize_failed": {
+    readonly dest: string;
+    readonly path: string;
+    readonly operation: string;
+    readonly errno?: string;
+  };
+  /** A pin cannot be read, so what it keeps alive is not known. Nothing may be collected meanwhile. */
+  "snapshot.pin_damaged": { readonly owner: string; readonly id: string };
   /** The snapshot exceeds the limits of the materialization. */
   "snapshot.limit": { readonly limit: "maxEntries" | "maxBytes"; readonly allowed: number };
   /** Two names of the snapshot are one name on the destination's volume. Nothing was written. */

@@ -13,14 +13,7 @@ export type TreeId = Brand<string, "TreeId">;
 
 /** Why a path is in the tree as a name only (U14). */
 export type OmissionClass =
-  | "special"
-  | "over-size"
-  | "excluded"
-  | "vcs"
-  | "private"
-  | "mount"
-  | "unreadable"
-  | "unstable";
+  "special" | "over-size" | "excluded" | "vcs" | "private" | "mount" | "unreadable" | "unstable";
 
 /** What a tree says of one name. `mode` is the permission bits alone (0 to 0o777): set-id and sticky bits are not captured. */
 export type TreeEntry =
@@ -34,10 +27,18 @@ export interface Tree {
   readonly ref: SnapshotRef;
   /** The id of the root directory's encoding. Equal ids are equal trees. */
   readonly id: TreeId;
-  /** What stands at `path`; undefined when nothing does, also where a parent is no directory. The root is a directory. */
+  /**
+   * What stands at `path`; undefined when nothing does, also where a parent is no directory. The root is a directory; its
+   * own mode is not captured and reads 0o755.
+   */
   lookup(path: WorkspacePath): Promise<TreeEntry | undefined>;
   /** The entries of the directory at `path` in byte order; empty when it is no directory. */
   list(path: WorkspacePath): Promise<readonly (readonly [name: string, entry: TreeEntry])[]>;
+  /** The same by the id of a directory of this tree, without the way to it. `path` is only for messages. */
+  entries(
+    directory: TreeId,
+    options?: Abortable & { readonly path?: WorkspacePath | undefined },
+  ): Promise<readonly (readonly [name: string, entry: TreeEntry])[]>;
 }
 
 export interface TreeChange {
@@ -111,12 +112,21 @@ export interface MaterializeOptions extends Abortable {
   readonly maxEntries?: number | undefined;
   /** Bytes actually written. Default 8 GiB. */
   readonly maxBytes?: number | undefined;
+  /**
+   * What becomes of a `.git` that is a file or a link, which speaks of a repository elsewhere (U12). Default "omit": it is
+   * not written. `.git` directories are written as they were captured.
+   */
+  readonly gitLinks?: "omit" | "write" | undefined;
 }
 
 export interface VerifyReport {
   readonly objects: number;
   readonly bytes: number;
-  readonly damaged: readonly { readonly object: string; readonly path?: WorkspacePath; readonly problem: "missing" | "damaged" }[];
+  readonly damaged: readonly {
+    readonly object: string;
+    readonly path?: WorkspacePath;
+    readonly problem: "missing" | "damaged";
+  }[];
 }
 
 export interface WorkspaceStore {
@@ -152,16 +162,26 @@ export interface WorkspaceStore {
     options?: Abortable & { readonly path?: WorkspacePath | undefined },
   ): AsyncIterable<Uint8Array>;
   /** Writes the tree into `dest`, absent or an empty directory (G8). Omitted names are left out. Durable on return. */
-  materialize(tree: Tree, dest: string, options?: MaterializeOptions): Promise<{ readonly entries: number; readonly bytes: number }>;
+  materialize(
+    tree: Tree,
+    dest: string,
+    options?: MaterializeOptions,
+  ): Promise<{ readonly entries: number; readonly bytes: number }>;
   /** Reads every object of the refs (default: all pinned ones) and checks its digest. */
   verify(options?: Abortable & { readonly refs?: readonly SnapshotRef[] | undefined }): Promise<VerifyReport>;
 
   /** Keeps refs alive under `owner` and `id` (both storage key components); durable on return; the same call again is fine. */
-  pin(pin: { readonly owner: string; readonly id: string }, refs: readonly SnapshotRef[], options?: Abortable): Promise<void>;
+  pin(
+    pin: { readonly owner: string; readonly id: string },
+    refs: readonly SnapshotRef[],
+    options?: Abortable,
+  ): Promise<void>;
   /** Removes one pin, or all of an owner. */
   unpin(pin: { readonly owner: string; readonly id?: string | undefined }, options?: Abortable): Promise<void>;
   /** What is pinned by whom. */
-  pins(options?: Abortable): Promise<readonly { readonly owner: string; readonly id: string; readonly refs: readonly SnapshotRef[] }[]>;
+  pins(
+    options?: Abortable,
+  ): Promise<readonly { readonly owner: string; readonly id: string; readonly refs: readonly SnapshotRef[] }[]>;
   /** Absolute paths below which this store writes: storage and spool. */
   persistencePaths(): readonly string[];
 }

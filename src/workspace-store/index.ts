@@ -15,3 +15,8 @@ export type {
   VerifyReport,
   WorkspaceStore,
 } from "./contracts.js";
+export { createWorkspaceStore } from "./store.js";
+export type { WorkspaceStoreOptions } from "./store.js";
+export { defaultPrivatePatterns } from "./capture-rules.js";
+export { isSameEntry } from "./diff.js";
+export { contentIdOf, encodePieces, objectIdOf, pieceBytes } from "./object-ids.js";

@@ -1,0 +1,293 @@
+/**
+ * Objects by id, read through the index of packs. This file owns refresh, repair and verified reading; `pack-writer.ts` adds.
+ *
+ * 1. Packs are published before their indexes, so an index without its pack is no proof of anything: only packs that are
+ *    listed *after* the index was count.
+ * 2. An index is a function of its pack. A damaged or missing one is made anew from the pack, by whoever meets it; several
+ *    doing so at once publish the same bytes.
+ * 3. No byte leaves `read` unless its digest holds. A damaged copy is forgotten, so that a spare is tried and a later
+ *    capture stores the object anew.
+ */
+import { displayName, isLooprigError, SnapshotError, StorageError } from "../core/index.js";
+import type { Abortable, WorkspacePath } from "../core/index.js";
+import type { Blobs } from "../storage/index.js";
+import { FormatError } from "./byte-codec.js";
+import { ByteLru } from "./byte-lru.js";
+import type { Place } from "./object-index.js";
+import { ObjectIndex } from "./object-index.js";
+import { objectIdOf } from "./object-ids.js";
+import type { ObjectId } from "./object-ids.js";
+import {
+  decodeBlock,
+  decodeIndex,
+  encodeIndex,
+  packVersion,
+  parsePack,
+  UnsupportedVersionError,
+} from "./pack-codec.js";
+import type { PackRows } from "./pack-codec.js";
+
+const indexPrefix = "index/";
+const packPrefix = "packs/";
+export const indexKey = (packId: string): string => `${indexPrefix}${packId}`;
+export const packKey = (packId: string): string => `${packPrefix}${packId}`;
+
+/** Decoded blocks kept for the next object of the same block. */
+const blockCacheBytes = 16 * 1024 * 1024;
+const loadsAtOnce = 16;
+
+export class ObjectStore {
+  readonly #blobs: Blobs;
+  readonly #index = new ObjectIndex();
+  readonly #blocks = new ByteLru<number>(blockCacheBytes);
+  readonly #loading = new Map<number, Promise<Buffer>>();
+  /** Packs that could not be read: reported by verify, not tried again at every miss. */
+  readonly #unusable = new Set<string>();
+  #refreshing: Promise<void> | undefined;
+  #losses = 0;
+
+  constructor(blobs: Blobs) {
+    this.#blobs = blobs;
+  }
+
+  /** How often packs vanished or objects were found damaged. While it stands still, what was present still is. */
+  get losses(): number {
+    return this.#losses;
+  }
+
+  /** Whether the index in memory has it. Says nothing before the first `refresh`. */
+  has(id: ObjectId): boolean {
+    return this.#index.has(id);
+  }
+
+  /** Sorts objects in the order they are stored in; undefined for those not in the index. */
+  place(id: ObjectId): Place | undefined {
+    return this.#index.place(id);
+  }
+
+  /** Takes in a pack that was just published, in place of what was known of one of that name. */
+  addPack(rows: PackRows): void {
+    this.#unusable.delete(rows.packId);
+    this.#index.removePacks([rows.packId]);
+    this.#index.addPack(rows);
+  }
+
+  /** Reads a whole pack and checks it. */
+  async isPackSound(packId: string, options: Abortable = {}): Promise<boolean> {
+    try {
+      return parsePack(await this.#blobs.get(packKey(packId), options)).packId === packId;
+    } catch (error) {
+      if (error instanceof FormatError || isLooprigError(error, "blob.missing")) return false;
+      if (error instanceof UnsupportedVersionError) throw newerFormat(packKey(packId), error);
+      throw error;
+    }
+  }
+
+  /** Brings the index in line with the store: new packs come in, vanished ones go, damaged indexes are made anew. */
+  async refresh(options: Abortable = {}): Promise<void> {
+    // A refresh under way may have listed before what the caller waits for was written; the one after it has not.
+    while (this.#refreshing) await this.#refreshing.catch(() => undefined);
+    options.signal?.throwIfAborted();
+    this.#refreshing = this.#refresh(options);
+    try {
+      await this.#refreshing;
+    } finally {
+      this.#refreshing = undefined;
+    }
+  }
+
+  /**
+   * Makes the indexes of packs that have none, which a crash or a lost index leaves behind. A pack that another process
+   * is just publishing looks the same, and is taken in the same way.
+   */
+  async adoptOrphans(options: Abortable = {}): Promise<void> {
+    const packs = await this.#list(packPrefix, options);
+    const orphans = packs.filter((packId) => !this.#index.hasPack(packId) && !this.#unusable.has(packId));
+    await eachLimited(orphans, async (packId) => {
+      const rows = await this.#rebuild(packId, options);
+      if (rows) this.#index.addPack(rows);
+    });
+  }
+
+  /** Looks an object up, in the store itself if memory does not know it. */
+  async find(id: ObjectId, options: Abortable = {}): Promise<boolean> {
+    if (this.#index.has(id)) return true;
+    await this.refresh(options);
+    if (this.#index.has(id)) return true;
+    await this.adoptOrphans(options);
+    return this.#index.has(id);
+  }
+
+  /** The verified bytes of an object. Rejects with `snapshot.object_missing` or `snapshot.object_damaged`. */
+  async read(id: ObjectId, options: Abortable & { readonly path?: WorkspacePath | undefined } = {}): Promise<Buffer> {
+    let damaged = false;
+    for (let searched = false; ;) {
+      options.signal?.throwIfAborted();
+      const place = this.#index.place(id);
+      if (place === undefined) {
+        if (!searched && !damaged) {
+          searched = true;
+          await this.find(id, options);
+          continue;
+        }
+        throw damaged ? objectDamaged(id, options.path) : objectMissing(id, options.path);
+      }
+      const bytes = await this.#readAt(place, options);
+      if (bytes !== undefined && objectIdOf(bytes) === id) return bytes;
+      damaged ||= bytes !== undefined || !(await this.#packIsGone(place, options));
+      this.#losses++;
+      this.#index.drop(id, place);
+    }
+  }
+
+  /** Starts loading the block of an object that will be read soon. */
+  prefetch(id: ObjectId): void {
+    const place = this.#index.place(id);
+    // Whoever reads it meets the failure.
+    if (place !== undefined) this.#readAt(place, {}).catch(() => undefined);
+  }
+
+  async #refresh(options: Abortable): Promise<void> {
+    const indexes = await this.#list(indexPrefix, options);
+    const packs = new Set(await this.#list(packPrefix, options));
+    const gone: string[] = [];
+    const listed = new Set(indexes);
+    for (const packId of this.#index.packIds) if (!packs.has(packId) || !listed.has(packId)) gone.push(packId);
+    if (gone.length > 0) {
+      this.#losses++;
+      this.#index.removePacks(gone);
+    }
+    const fresh = indexes.filter(
+      (packId) => packs.has(packId) && !this.#index.hasPack(packId) && !this.#unusable.has(packId),
+    );
+    const rows = new Map<string, PackRows>();
+    await eachLimited(fresh, async (packId) => {
+      const loaded = await this.#loadIndex(packId, options);
+      if (loaded) rows.set(packId, loaded);
+    });
+    // In listing order, so that places do not depend on which answer came first.
+    for (const packId of fresh) {
+      const loaded = rows.get(packId);
+      if (loaded) this.#index.addPack(loaded);
+    }
+  }
+
+  async #list(prefix: string, options: Abortable): Promise<string[]> {
+    const ids: string[] = [];
+    for await (const { key } of this.#blobs.list(prefix, options)) {
+      const id = key.slice(prefix.length);
+      if (/^[0-9a-f]{64}$/.test(id)) ids.push(id);
+    }
+    return ids;
+  }
+
+  async #loadIndex(packId: string, options: Abortable): Promise<PackRows | undefined> {
+    let bytes: Uint8Array;
+    try {
+      bytes = await this.#blobs.get(indexKey(packId), options);
+    } catch (error) {
+      // Removed since it was listed, which is as if it had been removed before.
+      if (isLooprigError(error, "blob.missing")) return undefined;
+      throw error;
+    }
+    try {
+      const rows = decodeIndex(bytes);
+      if (rows.packId === packId) return rows;
+    } catch (error) {
+      if (error instanceof UnsupportedVersionError) throw newerFormat(indexKey(packId), error);
+      if (!(error instanceof FormatError)) throw error;
+    }
+    await this.#blobs.delete(indexKey(packId), options);
+    return this.#rebuild(packId, options);
+  }
+
+  async #rebuild(packId: string, options: Abortable): Promise<PackRows | undefined> {
+    try {
+      const rows = parsePack(await this.#blobs.get(packKey(packId), options));
+      if (rows.packId !== packId) throw new FormatError("is another pack than its name says");
+      await this.#blobs.put(indexKey(packId), [encodeIndex(rows)], options);
+      return rows;
+    } catch (error) {
+      if (error instanceof UnsupportedVersionError) throw newerFormat(packKey(packId), error);
+      if (isLooprigError(error, "blob.missing")) return undefined;
+      if (!(error instanceof FormatError)) throw error;
+      this.#unusable.add(packId);
+      return undefined;
+    }
+  }
+
+  /** The unverified bytes at a place; undefined when its block cannot be read or decoded. */
+  async #readAt(place: Place, options: Abortable): Promise<Buffer | undefined> {
+    const found = this.#index.resolve(place);
+    if (found === undefined) return undefined;
+    const { block, start, end } = found;
+    const cached = this.#blocks.get(block.ordinal);
+    if (cached) return cached.subarray(start, end);
+    let loading = this.#loading.get(block.ordinal);
+    if (loading === undefined) {
+      // Shared by whoever reads the block meanwhile, so no one's abort may end it.
+      loading = this.#blobs
+        .get(packKey(block.packId), { offset: block.offset, length: block.storedLength })
+        .then((stored) => decodeBlock(block.codec, stored, block.rawLength))
+        .then((raw) => {
+          this.#blocks.set(block.ordinal, raw);
+          return raw;
+        })
+        .finally(() => this.#loading.delete(block.ordinal));
+      this.#loading.set(block.ordinal, loading);
+    }
+    try {
+      const raw = await loading;
+      options.signal?.throwIfAborted();
+      return raw.subarray(start, end);
+    } catch (error) {
+      if (error instanceof FormatError || isLooprigError(error, "blob.missing")) return undefined;
+      throw error;
+    }
+  }
+
+  async #packIsGone(place: Place, options: Abortable): Promise<boolean> {
+    const block = this.#index.resolve(place)?.block;
+    return block === undefined || (await this.#blobs.stat(packKey(block.packId), options)) === undefined;
+  }
+}
+
+/** For bytes that are there but not what their id or format says. */
+export function objectDamaged(id: ObjectId, path: WorkspacePath | undefined, cause?: unknown): SnapshotError {
+  return new SnapshotError(
+    "snapshot.object_damaged",
+    `Cannot read ${subject(id, path)}: its bytes in the store are damaged; nothing was restored from them`,
+    { object: id, ...(path === undefined ? {} : { path }) },
+    { cause },
+  );
+}
+
+function objectMissing(id: ObjectId, path: WorkspacePath | undefined): SnapshotError {
+  return new SnapshotError(
+    "snapshot.object_missing",
+    `Cannot read ${subject(id, path)}: it is not in the store; nothing was changed`,
+    { object: id, ...(path === undefined ? {} : { path }) },
+  );
+}
+
+const subject = (id: ObjectId, path: WorkspacePath | undefined): string =>
+  path === undefined ? `object ${id.slice(0, 12)}` : `the content of "${displayName(path)}"`;
+
+function newerFormat(key: string, error: UnsupportedVersionError): StorageError {
+  return new StorageError(
+    "storage.unsupported_version",
+    `Cannot read "${key}" of the store: it has version ${error.version} and this looprig reads up to ${packVersion}; use a newer one`,
+    { dir: key, found: error.version, supported: packVersion },
+    { cause: error },
+  );
+}
+
+/** Runs `work` for all items, at most `loadsAtOnce` at a time; rejects with the first failure once all have ended. */
+async function eachLimited<T>(items: readonly T[], work: (item: T) => Promise<void>): Promise<void> {
+  let next = 0;
+  const workers = Array.from({ length: Math.min(loadsAtOnce, items.length) }, async () => {
+    while (next < items.length) await work(items[next++] as T);
+  });
+  const failed = (await Promise.allSettled(workers)).find((result) => result.status === "rejected");
+  if (failed) throw failed.reason;
+}

@@ -1,0 +1,245 @@
+/**
+ * Packs and their indexes, version 0 (docs/formats/snapshots.md). Not frozen: both carry a version and never enter a ref.
+ *
+ * A pack is a header, blocks and a trailer; a block holds whole objects, compressed together. The table in front of each
+ * block names its objects, so a pack can be read without its index, and an index is a pure function of its pack: whoever
+ * makes it anew makes the same bytes.
+ */
+import { createHash, hash } from "node:crypto";
+import { promisify } from "node:util";
+import { brotliCompress, brotliCompressSync, brotliDecompress, constants, crc32 } from "node:zlib";
+import { invariant } from "../core/index.js";
+import { ByteReader, ByteWriter, FormatError } from "./byte-codec.js";
+import type { ObjectId } from "./object-ids.js";
+
+const packMagic = Buffer.from("LRPACK\0\0", "latin1");
+const blockMagic = Buffer.from("LRBK", "latin1");
+const endMagic = Buffer.from("LREN", "latin1");
+const indexMagic = Buffer.from("LRINDEX\0", "latin1");
+export const packVersion = 0;
+
+const packHeaderBytes = packMagic.length + 4;
+const trailerBytes = endMagic.length + 4 + 32;
+
+/** Small objects share a block up to this many raw bytes; a larger object is a block of its own. */
+export const blockBytes = 64 * 1024;
+/** Bounds the slot number of an object in its block. */
+export const blockObjectsMax = 4096;
+/** A reader refuses to inflate more than this, whatever a damaged header says. */
+const blockBytesMax = 64 * 1024 * 1024;
+
+export const codecs = { raw: 0, brotli: 1 } as const;
+
+/** The file was written by a looprig that came later. Never repaired, never replaced. */
+export class UnsupportedVersionError extends Error {
+  override readonly name = "UnsupportedVersionError";
+  constructor(readonly version: number) {
+    super(`has version ${version}`);
+  }
+}
+
+/** What an index says of one block. */
+export interface BlockRow {
+  readonly codec: number;
+  /** Where the stored bytes start in the pack. */
+  readonly offset: number;
+  readonly storedLength: number;
+  readonly rawLength: number;
+  readonly ids: readonly ObjectId[];
+  readonly lengths: readonly number[];
+}
+
+export interface PackRows {
+  readonly packId: string;
+  readonly packBytes: number;
+  readonly blocks: readonly BlockRow[];
+}
+
+export interface EncodedBlock {
+  readonly codec: number;
+  readonly stored: Uint8Array;
+  readonly rawLength: number;
+  readonly ids: readonly ObjectId[];
+  readonly lengths: readonly number[];
+}
+
+// ── blocks ──────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+const compress = promisify(brotliCompress);
+const decompress = promisify(brotliDecompress);
+const sampleBytes = 16 * 1024;
+
+const brotliOptions = (length: number) => ({
+  params: {
+    [constants.BROTLI_PARAM_QUALITY]: 1,
+    // A window beyond the block costs set-up time and finds nothing.
+    [constants.BROTLI_PARAM_LGWIN]: length <= blockBytes ? 16 : 20,
+    [constants.BROTLI_PARAM_SIZE_HINT]: length,
+  },
+});
+
+/** Compresses on the thread pool, or keeps the bytes raw where a sample of them does not shrink by 3 %. */
+export async function encodeBlock(
+  raw: Buffer,
+  ids: readonly ObjectId[],
+  lengths: readonly number[],
+): Promise<EncodedBlock> {
+  const plain = { codec: codecs.raw, stored: raw, rawLength: raw.length, ids, lengths };
+  if (raw.length < 64) return plain;
+  if (raw.length > sampleBytes * 4) {
+    const at = (raw.length - sampleBytes) >> 1;
+    const sample = brotliCompressSync(raw.subarray(at, at + sampleBytes), brotliOptions(sampleBytes));
+    if (sample.length > sampleBytes * 0.97) return plain;
+  }
+  const stored = await compress(raw, brotliOptions(raw.length));
+  return stored.length > raw.length * 0.97 ? plain : { ...plain, codec: codecs.brotli, stored };
+}
+
+/** The raw bytes of a block. Throws `FormatError` when they are not `rawLength` many. */
+export async function decodeBlock(codec: number, stored: Uint8Array, rawLength: number): Promise<Buffer> {
+  if (codec === codecs.raw) {
+    if (stored.length !== rawLength) throw new FormatError("a raw block has the wrong length");
+    return Buffer.from(stored.buffer, stored.byteOffset, stored.byteLength);
+  }
+  if (codec !== codecs.brotli) throw new FormatError(`a block has the unknown codec ${codec}`);
+  let raw: Buffer;
+  try {
+    raw = await decompress(stored, { maxOutputLength: Math.max(1, rawLength) });
+  } catch (error) {
+    throw new FormatError("a block does not decompress", { cause: error });
+  }
+  if (raw.length !== rawLength) throw new FormatError("a block decompresses to the wrong length");
+  return raw;
+}
+
+// ── packs ───────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+/** Lays blocks out as a pack. Its id is the SHA-256 of all bytes before the digest at its end. */
+export function encodePack(blocks: readonly EncodedBlock[]): { chunks: readonly Uint8Array[]; rows: PackRows } {
+  const chunks: Uint8Array[] = [new ByteWriter(packHeaderBytes).bytes(packMagic).u32(packVersion).take()];
+  const rows: BlockRow[] = [];
+  let at = packHeaderBytes;
+  for (const { codec, stored, rawLength, ids, lengths } of blocks) {
+    invariant(ids.length > 0 && ids.length <= blockObjectsMax, "BUG: a block holds no or too many objects");
+    const head = new ByteWriter(32 + ids.length * 36);
+    head.bytes(blockMagic).u8(codec).u32(ids.length).u32(rawLength).u32(stored.length);
+    ids.forEach((id, i) => head.digest(id).u32(lengths[i] as number));
+    const headBytes = head.take();
+    const crc = new ByteWriter(4).u32(crc32(stored, crc32(headBytes))).take();
+    rows.push({ codec, offset: at + headBytes.length, storedLength: stored.length, rawLength, ids, lengths });
+    chunks.push(headBytes, stored, crc);
+    at += headBytes.length + stored.length + crc.length;
+  }
+  chunks.push(new ByteWriter(trailerBytes).bytes(endMagic).u32(blocks.length).take());
+  const digest = createHash("sha256");
+  for (const chunk of chunks) digest.update(chunk);
+  const packId = digest.digest("hex");
+  chunks.push(Buffer.from(packId, "hex"));
+  return { chunks, rows: { packId, packBytes: at + trailerBytes, blocks: rows } };
+}
+
+/** Reads a whole pack, checks every checksum, and says what an index of it says. Throws `FormatError`. */
+export function parsePack(bytes: Uint8Array): PackRows {
+  const reader = new ByteReader(bytes);
+  reader.expect(packMagic, "a pack");
+  const packId = checkedDigest(bytes);
+  assertVersion(reader.u32());
+  const blocks: BlockRow[] = [];
+  while (reader.left > trailerBytes) blocks.push(parseBlock(reader, bytes));
+  reader.expect(endMagic, "the end of a pack");
+  if (reader.u32() !== blocks.length) throw new FormatError("it has another number of blocks");
+  reader.digest();
+  reader.end();
+  return { packId, packBytes: bytes.length, blocks };
+}
+
+function parseBlock(reader: ByteReader, bytes: Uint8Array): BlockRow {
+  const start = reader.at;
+  reader.expect(blockMagic, "a block");
+  const codec = reader.u8();
+  const count = reader.u32();
+  const rawLength = reader.u32();
+  const storedLength = reader.u32();
+  if (count === 0 || count > blockObjectsMax) throw new FormatError("a block holds no or too many objects");
+  const ids: ObjectId[] = [];
+  const lengths: number[] = [];
+  for (let i = 0; i < count; i++) {
+    ids.push(reader.digest());
+    lengths.push(reader.u32());
+  }
+  const offset = reader.at;
+  reader.bytes(storedLength);
+  const crc = crc32(bytes.subarray(start, reader.at));
+  if (reader.u32() !== crc) throw new FormatError("a block's checksum is another");
+  return checkedBlock({ codec, offset, storedLength, rawLength, ids, lengths });
+}
+
+function checkedBlock(block: BlockRow): BlockRow {
+  const total = block.lengths.reduce((sum, length) => sum + length, 0);
+  if (total !== block.rawLength || total > blockBytesMax) throw new FormatError("a block's objects do not fill it");
+  return block;
+}
+
+// ── indexes ─────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+export function encodeIndex({ packId, packBytes, blocks }: PackRows): Buffer {
+  const count = blocks.reduce((sum, block) => sum + block.ids.length, 0);
+  const out = new ByteWriter(96 + blocks.length * 17 + count * 36);
+  out.bytes(indexMagic).u32(packVersion).digest(packId).u32(packBytes).u32(blocks.length).u32(count);
+  for (const block of blocks) {
+    out.u8(block.codec).u32(block.offset).u32(block.storedLength).u32(block.rawLength).u32(block.ids.length);
+  }
+  for (const block of blocks) for (const id of block.ids) out.digest(id);
+  for (const block of blocks) for (const length of block.lengths) out.u32(length);
+  const body = out.take();
+  return Buffer.concat([body, Buffer.from(hash("sha256", body), "hex")]);
+}
+
+/** Strict inverse of `encodeIndex`. Throws `FormatError` for damage and `UnsupportedVersionError` for a later format. */
+export function decodeIndex(bytes: Uint8Array): PackRows {
+  const reader = new ByteReader(bytes);
+  reader.expect(indexMagic, "an index");
+  checkedDigest(bytes);
+  assertVersion(reader.u32());
+  const packId = reader.digest();
+  const packBytes = reader.u32();
+  const blockCount = reader.u32();
+  const count = reader.u32();
+  if (reader.left !== blockCount * 17 + count * 36 + 32) throw new FormatError("its length does not fit its counts");
+  const heads = Array.from({ length: blockCount }, () => ({
+    codec: reader.u8(),
+    offset: reader.u32(),
+    storedLength: reader.u32(),
+    rawLength: reader.u32(),
+    count: reader.u32(),
+  }));
+  // One string for all ids: slices of it are cheap, which is what makes loading thousands of indexes cheap.
+  const hex = reader.bytes(count * 32).toString("hex");
+  const lengths = reader.bytes(count * 4);
+  let at = 0;
+  const blocks = heads.map(({ count: objects, ...head }) => {
+    if (objects === 0 || objects > blockObjectsMax || at + objects > count) throw new FormatError("a block is wrong");
+    const row: BlockRow = {
+      ...head,
+      ids: Array.from({ length: objects }, (_, i) => hex.slice((at + i) * 64, (at + i + 1) * 64)),
+      lengths: Array.from({ length: objects }, (_, i) => lengths.readUInt32BE((at + i) * 4)),
+    };
+    at += objects;
+    return checkedBlock(row);
+  });
+  if (at !== count) throw new FormatError("objects are left over");
+  return { packId, packBytes, blocks };
+}
+
+/** The digest that packs and indexes of every version end with; only when it holds is the version believed. */
+function checkedDigest(bytes: Uint8Array): string {
+  const end = bytes.length - 32;
+  if (end < 12) throw new FormatError("ends too early");
+  const digest = Buffer.from(bytes.subarray(end)).toString("hex");
+  if (hash("sha256", bytes.subarray(0, end)) !== digest) throw new FormatError("its digest is another");
+  return digest;
+}
+
+function assertVersion(version: number): void {
+  if (version !== packVersion) throw new UnsupportedVersionError(version);
+}

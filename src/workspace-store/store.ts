@@ -1,0 +1,105 @@
+/** Puts the parts of the snapshot engine together over one storage. */
+import { nodeFileSystem, parseRef, SnapshotError } from "../core/index.js";
+import type { Abortable, FileSystem, SnapshotRef } from "../core/index.js";
+import type { Storage } from "../storage/index.js";
+import { FormatError } from "./byte-codec.js";
+import { captureTree } from "./capture.js";
+import type { CaptureEnvironment } from "./capture.js";
+import { isPresent, readContent } from "./content.js";
+import type { Tree, WorkspaceStore } from "./contracts.js";
+import { diffTrees } from "./diff.js";
+import { materializeTree } from "./materialize.js";
+import { objectDamaged, ObjectStore } from "./object-store.js";
+import { decodeSnapshot, objectOfRef } from "./object-ids.js";
+import { Pins } from "./pins.js";
+import { StatIndexStore } from "./stat-index-store.js";
+import { createTree, storedDirectories, visitTree } from "./tree.js";
+import { verifyRefs } from "./verify.js";
+
+export interface WorkspaceStoreOptions {
+  /**
+   * Where stat indexes are kept between processes. Default: the storage's own `spoolDir`; where that has none, they live
+   * as long as the store value.
+   */
+  readonly spoolDir?: string | undefined;
+  readonly fileSystem?: FileSystem | undefined;
+  /** Milliseconds of the clock that stamps files. Default `Date.now`. */
+  readonly now?: (() => number) | undefined;
+}
+
+/** A workspace store over `storage.blobs`. Owns nothing that needs closing; the storage stays the caller's. */
+export function createWorkspaceStore(storage: Storage, options: WorkspaceStoreOptions = {}): WorkspaceStore {
+  const fileSystem = options.fileSystem ?? nodeFileSystem;
+  const spoolDir = options.spoolDir ?? storage.spoolDir;
+  const { blobs } = storage;
+  const objects = new ObjectStore(blobs);
+  const pins = new Pins(blobs);
+  const directories = storedDirectories(objects);
+  const persistencePaths = (): readonly string[] => [
+    ...new Set([...storage.persistencePaths(), ...(spoolDir === undefined ? [] : [spoolDir])]),
+  ];
+  const environment = (): CaptureEnvironment => ({
+    fileSystem,
+    blobs,
+    objects,
+    statIndexes,
+    storedDirectories: directories,
+    includePrivate: storage.locality === "local",
+    now: options.now ?? Date.now,
+    ownPaths: persistencePaths(),
+    pin: (ref, pin) => pins.pin(pin, [ref]),
+  });
+  const statIndexes = new StatIndexStore(fileSystem, spoolDir);
+
+  const open = async (text: SnapshotRef, openOptions: Abortable = {}): Promise<Tree> => {
+    const ref = parseRef(text);
+    const object = objectOfRef(ref);
+    if (!(await objects.find(object, openOptions))) throw unknownRef(ref);
+    const bytes = await objects.read(object, openOptions);
+    try {
+      return createTree(decodeSnapshot(bytes), directories);
+    } catch (error) {
+      if (error instanceof FormatError) throw objectDamaged(object, undefined, error);
+      throw error;
+    }
+  };
+
+  return Object.freeze({
+    capture: (captureOptions) => captureTree(environment(), "capture", captureOptions),
+    scan: async (scanOptions) => {
+      const { bytesStored: _, ...result } = await captureTree(environment(), "scan", scanOptions);
+      return result;
+    },
+    open,
+    has: async (ref, hasOptions = {}) => {
+      await objects.refresh(hasOptions);
+      if (!(await objects.find(objectOfRef(parseRef(ref)), hasOptions))) return false;
+      try {
+        for await (const { path, entry } of visitTree(await open(ref, hasOptions), hasOptions)) {
+          if (entry.kind !== "file") continue;
+          if (!(await isPresent(objects, entry.id, entry.size, { ...hasOptions, path }))) return false;
+        }
+        return true;
+      } catch (error) {
+        if (error instanceof SnapshotError && error.code === "snapshot.object_missing") return false;
+        throw error;
+      }
+    },
+    diff: diffTrees,
+    read: (file, readOptions) => readContent(objects, file, readOptions),
+    materialize: (tree, dest, materializeOptions) =>
+      materializeTree(fileSystem, objects, tree, dest, materializeOptions),
+    verify: async (verifyOptions = {}) => {
+      const refs = verifyOptions.refs ?? (await pins.list(verifyOptions)).flatMap((pin) => pin.refs);
+      return verifyRefs(objects, [...new Set(refs.map(parseRef))], verifyOptions);
+    },
+    pin: (pin, refs, pinOptions) => pins.pin(pin, refs, pinOptions),
+    unpin: (pin, pinOptions) => pins.unpin(pin, pinOptions),
+    pins: (pinOptions) => pins.list(pinOptions),
+    persistencePaths,
+  } satisfies WorkspaceStore);
+}
+
+function unknownRef(ref: SnapshotRef): SnapshotError {
+  return new SnapshotError("snapshot.unknown", `Cannot open ${ref}: the store holds no such snapshot`, { ref });
+}
