@@ -28,7 +28,7 @@ import type { NamedEntry } from "./tree-codec.js";
 import { memoryTree } from "./tree.js";
 import type { DirectorySource } from "./tree.js";
 import { assertOwnMeans, identityKey, measure, preorder, replaceEntry, Walk } from "./walk.js";
-import type { FoundDirectory, FoundEntry, FoundFile } from "./walk.js";
+import type { FoundDirectory, FoundEntry, FoundFile, FoundOmission } from "./walk.js";
 
 export interface CaptureEnvironment {
   readonly fileSystem: FileSystem;
@@ -242,11 +242,11 @@ class Capture implements Disposable {
     for (let reads = 0; reads < readsMax; reads++) {
       const handle = this.#walk.directories.get(directory);
       const outcome = await this.#reader.read(handle, file.name, path, file.stats);
-      if (outcome.kind === "unreadable") return { kind: "omitted", name: file.name, class: "unreadable" };
+      if (outcome.kind === "unreadable") return omission(file.name, "unreadable");
       if (outcome.kind === "read") {
         const { maxFileBytes } = this.#rules;
         if (maxFileBytes !== undefined && outcome.stats.size > maxFileBytes) {
-          return { kind: "omitted", name: file.name, class: "over-size" };
+          return omission(file.name, "over-size");
         }
         file.stats = outcome.stats;
         file.id = outcome.id;
@@ -258,14 +258,14 @@ class Capture implements Disposable {
       const found = this.#walk.lookIn(directory, file.name);
       if (found?.kind === "directory") {
         const expanded = await this.#walk.expand(found);
-        if (expanded === "unreadable") return { kind: "omitted", name: file.name, class: "unreadable" };
+        if (expanded === "unreadable") return omission(file.name, "unreadable");
         if (expanded === "done") return found;
         continue;
       }
       if (found?.kind !== "file") return found;
       file = found;
     }
-    return { kind: "omitted", name: file.name, class: "unstable" };
+    return omission(file.name, "unstable");
   }
 
   #learn(path: string, { stats, id }: FoundFile): void {
@@ -285,7 +285,7 @@ class Capture implements Disposable {
     }
     // The uppermost one that cannot be opened any more.
     let lost = directory;
-    for (let at: FoundDirectory | undefined = directory; at?.parent !== undefined; at = at.parent) {
+    for (let at = directory; at.parent !== undefined; at = at.parent) {
       try {
         this.#walk.directories.get(at);
       } catch {
@@ -295,23 +295,19 @@ class Capture implements Disposable {
     return lost;
   }
 
-  async #lookAgain(lost: FoundDirectory): Promise<FoundDirectory | undefined> {
+  async #lookAgain(lost: FoundDirectory): Promise<FoundDirectory> {
     const { parent } = lost;
     if (parent === undefined) throw rootUnreadable(this.#options.root);
     const count = (this.#replacements.get(lost.path) ?? 0) + 1;
     this.#replacements.set(lost.path, count);
-    const omitted = (omission: OmissionClass): undefined => {
-      replaceEntry(parent, lost.name, { kind: "omitted", name: lost.name, class: omission });
-    };
-    if (count > replacementsMax) return omitted("unstable");
-    const found = this.#walk.lookIn(parent, lost.name);
+    let found = count > replacementsMax ? omission(lost.name, "unstable") : this.#walk.lookIn(parent, lost.name);
     if (found?.kind === "directory") {
       const expanded = await this.#walk.expand(found);
-      if (expanded === "unreadable") return omitted("unreadable");
-      if (expanded !== "done") return this.#lookAgain(lost);
+      if (expanded === "gone" || expanded === "replaced") return this.#lookAgain(lost);
+      if (expanded === "unreadable") found = omission(lost.name, "unreadable");
     }
     replaceEntry(parent, lost.name, found);
-    // Also when it is a file now: its directory is then gone through once more.
+    // What is a file now is read when the directory it stands in is gone through once more.
     return found?.kind === "directory" ? found : parent;
   }
 
@@ -340,7 +336,7 @@ class Capture implements Disposable {
           omitted.push({ path: joinPath(directory.path, entry.name), class: entry.class });
       }
     }
-    const partial = omitted.some((omission) => omission.class === "unreadable" || omission.class === "unstable");
+    const partial = omitted.some(({ class: why }) => why === "unreadable" || why === "unstable");
     return {
       completeness: partial ? "partial" : "complete",
       omitted,
@@ -390,7 +386,7 @@ class Capture implements Disposable {
   #assertComplete(): void {
     if (!this.#options.strict) return;
     const strict: readonly OmissionClass[] = ["unreadable", "unstable", "over-size"];
-    const paths = this.#summary().omitted.filter((omission) => strict.includes(omission.class));
+    const paths = this.#summary().omitted.filter(({ class: why }) => strict.includes(why));
     const first = paths[0];
     if (first === undefined) return;
     throw new SnapshotError(
@@ -441,6 +437,8 @@ class Capture implements Disposable {
     });
   }
 }
+
+const omission = (name: string, why: OmissionClass): FoundOmission => ({ kind: "omitted", name, class: why });
 
 function treeEntry(found: FoundEntry): TreeEntry {
   switch (found.kind) {

@@ -1,5 +1,5 @@
 /** Comparing two trees by ids: what is equal is never opened. */
-import { compareNames, isWithin, rootPath } from "../core/index.js";
+import { compareNames, isWithin, pacer, rootPath } from "../core/index.js";
 import type { Abortable, WorkspacePath } from "../core/index.js";
 import type { Tree, TreeChange, TreeEntry, TreeId } from "./contracts.js";
 
@@ -17,12 +17,14 @@ interface Step {
 
 export async function* diffTrees(from: Tree, to: Tree, options: DiffOptions = {}): AsyncGenerator<TreeChange> {
   const { paths, signal } = options;
+  const pace = pacer(signal);
   const reports = (path: WorkspacePath) => paths?.some((asked) => isWithin(path, asked)) ?? true;
   const enters = (path: WorkspacePath) => reports(path) || (paths?.some((asked) => isWithin(asked, path)) ?? true);
 
   const stack = await steps(from, to, rootPath, from.id, to.id, options);
   for (let step = stack.pop(); step !== undefined; step = stack.pop()) {
     signal?.throwIfAborted();
+    await pace();
     const { path, before, after, descend } = step;
     if (descend) {
       if (enters(path)) stack.push(...(await steps(from, to, path, directoryId(before), directoryId(after), options)));

@@ -111,7 +111,9 @@ async function planTree(tree: Tree, options: MaterializeOptions): Promise<Plan> 
 
 async function assertStored(objects: ObjectStore, files: readonly PlannedFile[], options: MaterializeOptions) {
   const { signal } = options;
+  const pace = pacer(signal);
   for (const { path, entry } of files) {
+    await pace();
     if (await isPresent(objects, entry.id, entry.size, { signal, path })) continue;
     // Looks in the store itself, and throws the error that says which object is the matter.
     for (const id of await piecesOf(objects, entry, { signal, path })) {

@@ -38,9 +38,8 @@ export class OpenDirectories implements Disposable {
    */
   get(place: DirectoryPlace): Directory {
     const missing: DirectoryPlace[] = [];
-    let at: DirectoryPlace | undefined = place;
     let directory: Directory | undefined;
-    for (; at?.parent !== undefined; at = at.parent) {
+    for (let at = place; at.parent !== undefined; at = at.parent) {
       directory = this.#open.get(at);
       if (directory) {
         // Makes it the youngest.

@@ -66,10 +66,7 @@ export function createWorkspaceStore(storage: Storage, options: WorkspaceStoreOp
 
   return Object.freeze({
     capture: (captureOptions) => captureTree(environment(), "capture", captureOptions),
-    scan: async (scanOptions) => {
-      const { bytesStored: _, ...result } = await captureTree(environment(), "scan", scanOptions);
-      return result;
-    },
+    scan: (scanOptions) => captureTree(environment(), "scan", scanOptions),
     open,
     has: async (ref, hasOptions = {}) => {
       await objects.refresh(hasOptions);

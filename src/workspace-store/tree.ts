@@ -1,5 +1,5 @@
 /** Trees: directories by id, whether they were just scanned or lie in the store, with the same questions to both. */
-import { components, rootPath } from "../core/index.js";
+import { components, pacer, rootPath } from "../core/index.js";
 import type { Abortable, WorkspacePath } from "../core/index.js";
 import { FormatError } from "./byte-codec.js";
 import type { Tree, TreeEntry, TreeId } from "./contracts.js";
@@ -81,9 +81,12 @@ export interface VisitedEntry {
 
 /** Every entry below the root, parents before children, siblings in byte order. As deep as the tree likes. */
 export async function* visitTree(tree: Tree, options: Abortable = {}): AsyncGenerator<VisitedEntry> {
+  const pace = pacer(options.signal);
   const stack: { readonly path: WorkspacePath; readonly id: TreeId }[] = [{ path: rootPath, id: tree.id }];
   for (let next = stack.pop(); next !== undefined; next = stack.pop()) {
     options.signal?.throwIfAborted();
+    // Directories at hand are read without waiting, and would never let a timer run.
+    await pace();
     const { path: parent, id } = next;
     const entries = await tree.entries(id, { ...options, path: parent });
     const below: typeof stack = [];

@@ -1,11 +1,10 @@
 /** Reads everything some refs name and checks it, going on past damage to find all of it. */
-import { isLooprigError, rootPath } from "../core/index.js";
+import { isLooprigError, pacer, rootPath } from "../core/index.js";
 import type { Abortable, SnapshotRef, WorkspacePath } from "../core/index.js";
 import { FormatError } from "./byte-codec.js";
-import { piecesOf } from "./content.js";
-import type { TreeId, VerifyReport } from "./contracts.js";
+import type { ContentId, TreeId, VerifyReport } from "./contracts.js";
 import type { ObjectStore } from "./object-store.js";
-import { decodeSnapshot, objectOfRef, pieceBytes } from "./object-ids.js";
+import { decodePieces, decodeSnapshot, objectOfRef, pieceBytes } from "./object-ids.js";
 import type { ObjectId } from "./object-ids.js";
 import { decodeTree } from "./tree-codec.js";
 
@@ -25,20 +24,24 @@ export async function verifyRefs(
 
 interface Content {
   readonly path: WorkspacePath;
+  readonly id: ContentId;
   readonly size: number;
 }
 
 class Verification {
   readonly #objects: ObjectStore;
   readonly #options: Abortable;
+  readonly #pace: () => Promise<void> | undefined;
   readonly #seen = new Set<ObjectId>();
-  readonly #files = new Map<ObjectId, Content>();
+  /** By id and size: the same id with another size would be another meaning. */
+  readonly #files = new Map<string, Content>();
   readonly #damaged: Damage[] = [];
   #bytes = 0;
 
   constructor(objects: ObjectStore, options: Abortable) {
     this.#objects = objects;
     this.#options = options;
+    this.#pace = pacer(options.signal);
   }
 
   report(): VerifyReport {
@@ -54,8 +57,9 @@ class Verification {
       for (const [name, entry] of (await this.#check(id, parent, decodeTree)) ?? []) {
         const path = (parent === "" ? name : `${parent}/${name}`) as WorkspacePath;
         if (entry.kind === "directory") stack.push({ id: entry.id, path });
-        // The size is part of the key: the same id with another size would be another meaning.
-        if (entry.kind === "file") this.#files.set(`${entry.id}:${entry.size}`, { path, size: entry.size });
+        if (entry.kind !== "file") continue;
+        const { id: content, size } = entry;
+        this.#files.set(`${content}:${size}`, { path, id: content, size });
       }
     }
   }
@@ -63,8 +67,7 @@ class Verification {
   /** Checks the content of the files noted, in the order it is stored in. */
   async contents(): Promise<void> {
     const pieces: { readonly id: ObjectId; readonly path: WorkspacePath; readonly length: number }[] = [];
-    for (const [key, { path, size }] of this.#files) {
-      const id = key.slice(0, 64);
+    for (const { path, id, size } of this.#files.values()) {
       const ids = size <= pieceBytes ? [id] : await this.#list(id, path, size);
       ids.forEach((piece, i) => pieces.push({ id: piece, path, length: Math.min(pieceBytes, size - i * pieceBytes) }));
     }
@@ -76,23 +79,18 @@ class Verification {
     }
   }
 
-  async #list(id: ObjectId, path: WorkspacePath, size: number): Promise<readonly ObjectId[]> {
-    let ids: readonly ObjectId[] = [];
-    await this.#check(id, path, () => undefined);
-    try {
-      ids = await piecesOf(this.#objects, { id: id as never, size }, { ...this.#options, path });
-    } catch (error) {
-      if (!isLooprigError(error, "snapshot.object_missing", "snapshot.object_damaged")) throw error;
-      if (!this.#damaged.some(({ object }) => object === id))
-        this.#damaged.push({ object: id, path, problem: "damaged" });
-    }
-    return ids;
+  async #list(id: ContentId, path: WorkspacePath, size: number): Promise<readonly ObjectId[]> {
+    const list = await this.#check(id, path, decodePieces);
+    if (list === undefined) return [];
+    if (list.size !== size) this.#damaged.push({ object: id, path, problem: "damaged" });
+    return list.ids;
   }
 
   /** Reads and decodes an object once; notes what is wrong with it. Undefined the second time, and for damage. */
   async #check<T>(id: ObjectId, path: WorkspacePath | undefined, decode: (bytes: Buffer) => T): Promise<T | undefined> {
     if (this.#seen.has(id)) return undefined;
     this.#seen.add(id);
+    await this.#pace();
     try {
       const bytes = await this.#objects.read(id, { ...this.#options, path });
       this.#bytes += bytes.length;
