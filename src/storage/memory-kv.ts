@@ -1,6 +1,7 @@
 /** The key-value half of memory storage. A deleted key keeps its revision, so that a re-made key never repeats one. */
 import type { Kv, KvEntry, StorageKey } from "./contracts.js";
 import { checkCount, checkKey, checkPrefix, checkSet } from "./limits.js";
+import { copyOf } from "./memory.js";
 import type { MemoryGuard } from "./memory.js";
 import { kvConflict } from "./refusals.js";
 
@@ -13,7 +14,7 @@ export function createMemoryKv(guard: MemoryGuard): Kv {
   const slots = new Map<StorageKey, Slot>();
 
   const entry = (key: StorageKey, slot: Slot | undefined): KvEntry | undefined =>
-    slot?.value === undefined ? undefined : { key, revision: slot.revision, value: slot.value.slice() };
+    slot?.value === undefined ? undefined : { key, revision: slot.revision, value: copyOf(slot.value) };
 
   const change = (key: StorageKey, expected: number, value: Uint8Array | undefined): number => {
     const slot = slots.get(key) ?? { revision: 0, value: undefined };
@@ -35,7 +36,7 @@ export function createMemoryKv(guard: MemoryGuard): Kv {
     async set(key, value, options) {
       checkSet(key, value, options.revision);
       guard("kv.set", options.signal);
-      return change(key, options.revision, value.slice());
+      return change(key, options.revision, copyOf(value));
     },
 
     async delete(key, options) {

@@ -2,6 +2,7 @@
 import type { Abortable } from "../core/index.js";
 import type { Ledger, StorageKey } from "./contracts.js";
 import { checkAppend, checkCount, checkKey, checkPrefix } from "./limits.js";
+import { copyOf } from "./memory.js";
 import type { MemoryGuard } from "./memory.js";
 import { ledgerConflict, ledgerFenced } from "./refusals.js";
 
@@ -28,7 +29,7 @@ export function createMemoryLedger(guard: MemoryGuard): Ledger {
         throw ledgerConflict(ledger, options.expectedHead, log.bodies.length);
       }
       log.epoch = options.epoch;
-      log.bodies.push(...bodies.map((body) => body.slice()));
+      log.bodies.push(...bodies.map(copyOf));
       logs.set(ledger, log);
       return log.bodies.length;
     },
@@ -52,7 +53,7 @@ export function createMemoryLedger(guard: MemoryGuard): Ledger {
       const head = bodies.length;
       for (let seq = from; seq <= head; seq++) {
         guard("ledger.read", options.signal);
-        yield { seq, body: (bodies[seq - 1] as Uint8Array).slice() };
+        yield { seq, body: copyOf(bodies[seq - 1] as Uint8Array) };
       }
     },
 

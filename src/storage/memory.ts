@@ -9,6 +9,9 @@ import { storageClosed } from "./refusals.js";
 /** Throws `storage.closed`, or the signal's reason. What every method calls before it does anything. */
 export type MemoryGuard = (operation: string, signal: AbortSignal | undefined) => void;
 
+/** A copy that shares no memory; `slice` would not do, since that of a `Buffer` is a view. */
+export const copyOf = (bytes: Uint8Array): Uint8Array => new Uint8Array(bytes);
+
 export interface MemoryStorageOptions {
   /** Leases end this long after they were acquired and are not renewed. Default: they do not expire. */
   readonly leaseTtlMs?: number | undefined;
