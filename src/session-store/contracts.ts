@@ -56,7 +56,8 @@ export interface SessionStore {
   open(id: SessionId, claim: Omit<LeaseClaim, "sessionId">, options?: Abortable): Promise<Journal>;
   /**
    * The events from `from` (default 1). Takes no lease and writes nothing. A record that cannot be read ends it, with
-   * `journal.damaged` or `journal.newer`, after everything before it was yielded. `session.unknown`.
+   * `journal.damaged` or `journal.newer`, after everything before it was yielded. `session.unknown`, also
+   * when it is deleted while it is read.
    */
   read(id: SessionId, options?: Abortable & { readonly from?: number | undefined }): AsyncIterable<SessionEvent>;
   /** From the catalog, brought up to date from the journals' tails; newest start first. `root`: only sessions of that canonical root. */

@@ -25,8 +25,8 @@ export async function deleteSession(
     async (stored) => {
       if (stored?.deleting === true || (stored === undefined && !exists)) return undefined;
       // What people see of a deletion that was cut short is what the session was.
-      const { state } = stored ?? (await foldTail(storage, emptyFold(id), options));
-      return { state, deleting: true };
+      const known = stored ?? (await foldTail(storage, emptyFold(id), options));
+      return { state: known?.state ?? emptyFold(id), deleting: true };
     },
     options,
   );

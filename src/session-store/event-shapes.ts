@@ -66,6 +66,7 @@ const window = members<WindowRecord>({
   from: ref,
   to: ref,
   opened: flag,
+  settled: optional(flag),
   openOrder: count,
   closeOrder: count,
 });

@@ -111,6 +111,8 @@ export interface WindowRecord {
   /** Two windows of a root overlap exactly when these intervals do. */
   readonly openOrder: number;
   readonly closeOrder: number;
+  /** Closed by a later session, because the one that opened it was killed. */
+  readonly settled?: boolean;
 }
 
 /** E3 for a file tool: its own writes. An id is content, kind and permission bits in one string, or null for absent. */

@@ -17,7 +17,9 @@ export async function rebuildCatalog(storage: RebuiltStorage, catalog: Catalog, 
     await catalog.change(
       id,
       async (stored) => {
-        const { state } = await foldTail(storage, emptyFold(id), options);
+        const folded = await foldTail(storage, emptyFold(id), options);
+        if (folded === undefined) return undefined;
+        const { state } = folded;
         // Nothing readable, not even the first record: an entry that still knows the session's name is worth keeping.
         if (state.seq === 0 && stored !== undefined) return undefined;
         return { state, deleting: stored?.deleting ?? false };

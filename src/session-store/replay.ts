@@ -28,11 +28,14 @@ export async function* replay(
 ): AsyncGenerator<SessionEvent, void, undefined> {
   let next = from;
   try {
+    const head = await storage.ledger.head(ledgerOf(sessionId), { signal });
     for await (const { seq, body } of storage.ledger.read(ledgerOf(sessionId), { from, signal })) {
       if (seq !== next) throw new Misfit("damaged", "the record's place", "the one after the record before it");
       yield await readRecord(storage, body, { sessionId, seq }, { signal });
       next += 1;
     }
+    // An iteration over a ledger that is deleted meanwhile just ends; a history must not look complete for that.
+    if (next <= head) throw new Misfit("damaged", "the record", "there");
   } catch (error) {
     throw await judge(storage, error, { sessionId, seq: next });
   }
@@ -90,8 +93,15 @@ export interface Folded {
   readonly history: History;
 }
 
-/** Folds what `base` does not cover. Unreadable records are an answer here, not a failure. */
-export async function foldTail(storage: JournalStorage, base: SessionFold, options: Abortable): Promise<Folded> {
+/**
+ * Folds what `base` does not cover. Unreadable records are an answer here, not a failure. Undefined when the session was
+ * deleted meanwhile.
+ */
+export async function foldTail(
+  storage: JournalStorage,
+  base: SessionFold,
+  options: Abortable,
+): Promise<Folded | undefined> {
   let state = base;
   try {
     for await (const event of replay(storage, base.id, base.seq + 1, options)) state = foldEvent(state, event);
@@ -99,8 +109,7 @@ export async function foldTail(storage: JournalStorage, base: SessionFold, optio
   } catch (error) {
     if (isLooprigError(error, "journal.damaged")) return { state, history: "damaged" };
     if (isLooprigError(error, "journal.newer")) return { state, history: "newer" };
-    // Deleted while it was folded; who lists finds no journal and no entry.
-    if (isLooprigError(error, "session.unknown")) return { state: emptyFold(base.id), history: "whole" };
+    if (isLooprigError(error, "session.unknown")) return undefined;
     throw error;
   }
 }
