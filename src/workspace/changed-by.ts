@@ -10,8 +10,8 @@ export type ChangedBy =
       readonly strength: "recorded" | "window";
       readonly sessionId: SessionId;
       readonly turnId: TurnId;
-      /** `t<turn>` among the root's turns. */
-      readonly turn: number;
+      /** `t<turn>` among the root's turns; absent while what this program does by itself has not become a turn. */
+      readonly turn?: number;
       readonly tool?: string;
     }
   | {

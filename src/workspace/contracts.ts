@@ -15,6 +15,7 @@ import type { CheckpointTrigger, UndoEntryName } from "../session-store/index.js
 import type { Storage } from "../storage/index.js";
 import type { CaptureProgress, OmissionClass, Tree } from "../workspace-store/index.js";
 import type { ChangedBy } from "./changed-by.js";
+import type { KeptReason } from "./restore/plan.js";
 
 /** What may be written where a snapshot is meant (G7): a ref, `c12`, `t4`, `t4^`, `last`, `now`, a label, eight or more hex digits. */
 export type RefLike = SnapshotRef | (string & {});
@@ -35,6 +36,8 @@ export interface Checkpoint {
   readonly files: number;
   readonly changed?: number;
   readonly omitted: { readonly [cls: string]: number };
+  /** What led to a `post-restore` checkpoint. */
+  readonly restored?: { readonly action: "undo" | "redo" | "restore"; readonly entry: UndoEntryName };
 }
 
 export interface TurnSummary {
@@ -52,7 +55,7 @@ export interface TurnSummary {
   readonly from?: SnapshotRef;
   readonly to?: SnapshotRef;
   readonly changed: number;
-  /** False when a window of it was not opened, or a capture failed or was partial: undo may not take back everything. */
+  /** False when its opening capture was not complete before it began, or one of its two captures failed: undo is refused. */
   readonly protected: boolean;
   readonly exitCode?: number;
   /** git's HEAD at its start, where there is one. */
@@ -90,15 +93,20 @@ export interface RootHistory {
   readonly damaged: readonly SessionId[];
 }
 
+export type EntryKind = "file" | "directory" | "symlink";
+
 export interface Change {
   readonly path: WorkspacePath;
   readonly kind: "added" | "edited" | "deleted";
+  /** What stands there, or stood there if it was deleted. */
+  readonly entry: EntryKind;
   readonly by: ChangedBy;
 }
 
 export interface FileDiff {
   readonly path: WorkspacePath;
   readonly kind: Change["kind"];
+  readonly entry: EntryKind;
   /** Lines; 0 and 0 for binary files, directories and links. */
   readonly added: number;
   readonly removed: number;
@@ -120,6 +128,12 @@ export interface UndoOptions {
   /** Only entries of this session. */
   readonly session?: SessionId | undefined;
 }
+export interface RedoOptions {
+  readonly onConflict?: "stop" | "skip" | undefined;
+  readonly includeWindow?: boolean | undefined;
+  /** Only entries of this session. */
+  readonly session?: SessionId | undefined;
+}
 export interface RestoreOptions {
   readonly paths?: readonly string[] | undefined;
   /** Also overwrites and deletes what no record of ours explains (U7). Default false. */
@@ -128,7 +142,7 @@ export interface RestoreOptions {
 }
 export type RestoreAction =
   | ({ readonly kind: "undo" } & UndoOptions)
-  | { readonly kind: "redo"; readonly onConflict?: "stop" | "skip" | undefined }
+  | ({ readonly kind: "redo" } & RedoOptions)
   | ({ readonly kind: "restore"; readonly ref: RefLike } & RestoreOptions);
 
 export interface RestorePlan {
@@ -143,7 +157,7 @@ export interface RestorePlan {
   readonly passedOver: readonly UndoEntryName[];
   readonly writes: readonly WorkspacePath[];
   readonly deletes: readonly WorkspacePath[];
-  readonly kept: readonly { readonly path: WorkspacePath; readonly reason: "foreign" | "omitted" | "other-session" }[];
+  readonly kept: readonly { readonly path: WorkspacePath; readonly reason: KeptReason }[];
   readonly conflicts: readonly { readonly path: WorkspacePath; readonly by: ChangedBy }[];
   readonly omitted: readonly WorkspacePath[];
   /** Paths whose present bytes no record of ours explains and that would be replaced all the same (`exact`). */
@@ -167,6 +181,8 @@ export interface RestoreReceipt extends Omit<RestorePlan, "writes" | "deletes"> 
 }
 
 export interface ExecOptions extends Abortable {
+  /** Called once, when the baseline is complete and right before the command begins. */
+  readonly onSpawn?: (() => void) | undefined;
   /** Undoes the turn unless the command exits 0. Default false. */
   readonly undoOnFailure?: boolean | undefined;
   /** Period of the checkpoints taken while it runs, if anything changed; 0 is off. Default 60 000. */
@@ -178,6 +194,11 @@ export interface ExecOptions extends Abortable {
   /** Directory the command starts in, inside the root. Default: the root. */
   readonly cwd?: string | undefined;
   readonly includeWindow?: boolean | undefined;
+  /**
+   * The command owns the terminal: while it runs SIGINT and SIGQUIT are ignored here (the terminal sends them to the command
+   * itself), SIGTERM and SIGHUP are passed on to it. Default false: this process keeps its own signals.
+   */
+  readonly foreground?: boolean | undefined;
 }
 export interface ExecResult {
   /** The command's own status; 128 + n when signal n ended it. */
@@ -218,7 +239,9 @@ export interface WorkspaceView extends AsyncDisposable {
   tree(ref: RefLike, options?: Abortable): Promise<Tree>;
   /** The verified bytes of one file in a ref. `snapshot.path_missing`, `snapshot.path_omitted`. */
   readFile(ref: RefLike, path: string, options?: Abortable): AsyncIterable<Uint8Array>;
-  /** Writes the tree of `ref` into `dest`, absent or empty. */
+  /** Bytes of the whole store's packs and indexes, of all roots together: they share content. */
+  storedBytes(options?: Abortable): Promise<number>;
+  /** Writes the tree of `ref` into `dest`, absent or empty; with `paths`, only these and what lies below them. */
   materialize(
     ref: RefLike,
     dest: string,
@@ -250,9 +273,14 @@ export interface Workspace extends WorkspaceView {
   /** Does a plan. Refuses with `restore.tree_moved` when a path it would touch moved since the plan was made. */
   apply(plan: RestorePlan, options?: Abortable): Promise<RestoreReceipt>;
   undo(options?: Abortable & UndoOptions): Promise<RestoreReceipt>;
-  redo(options?: Abortable): Promise<RestoreReceipt>;
+  redo(options?: Abortable & RedoOptions): Promise<RestoreReceipt>;
   restore(ref: RefLike, options?: Abortable & RestoreOptions): Promise<RestoreReceipt>;
-  /** Runs a command between two checkpoints; its changes are one turn. */
+  /** True exactly once per root, after its first change: when to say what is covered and what is not. */
+  firstChangeNotice(): Promise<boolean>;
+  /**
+   * Runs a command between two checkpoints; its changes are one turn. An abort ends the command (SIGTERM, SIGKILL after 5 s),
+   * captures what it changed, records the turn as interrupted and rejects with the signal's reason.
+   */
   exec(command: readonly [string, ...string[]], options?: ExecOptions): Promise<ExecResult>;
 }
 
@@ -288,6 +316,8 @@ export interface OpenWorkspaceOptions extends ReadWorkspaceOptions {
   /** Opens a root that is gone, for a restore that builds it anew. Default false: `workspace_root.changed`. */
   readonly missingRoot?: "refuse" | "recreate" | undefined;
   readonly capture?: CaptureSettings | undefined;
+  /** Takes a checkpoint on opening, so that `undo()` can take back what this program does by itself. Default true. */
+  readonly baseline?: boolean | undefined;
   /** What people are shown as the holder. Default: the program's name and arguments, at most 1 000 characters. */
   readonly command?: string | undefined;
 }

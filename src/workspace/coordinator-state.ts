@@ -107,6 +107,11 @@ export class CoordinatorState<Tag> {
     return this.#waiting;
   }
 
+  /** Whether nobody is listed, and no part of the tree is remembered for anybody. */
+  get empty(): boolean {
+    return this.#root.below.head === undefined && (this.#root.children?.size ?? 0) === 0;
+  }
+
   /** Enters a request for the places; `granted` says whether it holds them now (rule 1) or waits. */
   enter(places: readonly Place[], tag: Tag, owner?: object): PermitRequest<Tag> {
     const request = new PermitRequest(++this.#arrivals, withoutCovered(places), tag, owner);
@@ -226,7 +231,7 @@ export class CoordinatorState<Tag> {
     // Whoever is younger than a claim here or above waits for that one, and need not be looked at.
     for (let item = node.below.head; item !== undefined; item = item.next) {
       const { request } = item;
-      if (request.age > oldestAbove || request.age > oldestOwn) break;
+      if (request.age >= oldestOwn) break;
       this.#wakeOne(request, granted);
     }
   }

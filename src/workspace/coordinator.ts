@@ -94,7 +94,7 @@ class Coordinator implements OwnedCoordinator {
   }
 
   idle(): boolean {
-    return this.#state.held === 0 && this.#state.waiting === 0;
+    return this.#state.empty;
   }
 
   counts(): { readonly held: number; readonly waiting: number } {

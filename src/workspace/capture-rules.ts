@@ -1,0 +1,98 @@
+/** From what the caller configured and what is kept with the root to the rules of one capture. Pure, apart from option checks. */
+import path from "node:path";
+import { LooprigError } from "../core/index.js";
+import type { Placement } from "../session-store/index.js";
+import type { Storage } from "../storage/index.js";
+import type { CaptureRules } from "../workspace-store/index.js";
+import type { CaptureSettings, ExecOptions, OpenWorkspaceOptions } from "./contracts.js";
+import type { RootRecordData } from "./root-record.js";
+
+/** U11–U13. What the caller gives replaces what is kept; what is not given stays. */
+export function mergeSettings(data: RootRecordData, settings: CaptureSettings): RootRecordData {
+  return {
+    ...data,
+    exclude: settings.exclude === undefined ? data.exclude : [...settings.exclude],
+    allowLarge: settings.allowLarge ?? data.allowLarge,
+    vcs: settings.vcs === undefined ? data.vcs : settings.vcs === "auto" ? undefined : settings.vcs,
+    maxFileBytes: settings.maxFileBytes ?? data.maxFileBytes,
+  };
+}
+
+export function captureRules(
+  data: RootRecordData | undefined,
+  settings: CaptureSettings,
+  placement: Placement,
+  locality: Storage["locality"],
+): CaptureRules {
+  return {
+    exclude: data?.exclude ?? [],
+    vcs: data?.vcs ?? (placement === "session" ? "include" : "omit"),
+    includePrivate: locality === "local" || settings.allowPrivateRemote === true,
+    private: settings.private,
+    maxFileBytes: data?.maxFileBytes,
+  };
+}
+
+/** Throws `option.invalid` naming the field, before any I/O. */
+export function checkOpenOptions(options: OpenWorkspaceOptions): void {
+  if (typeof options.root !== "string") throw invalid("root", options.root, "the path of a directory");
+  for (const field of ["shared", "allowBroadRoot", "acceptRunning", "adoptRoot", "baseline"] as const) {
+    optional(field, options[field], "true or false", (value) => typeof value === "boolean");
+  }
+  optional(
+    "missingRoot",
+    options.missingRoot,
+    '"refuse" or "recreate"',
+    (value) => value === "refuse" || value === "recreate",
+  );
+  optional("command", options.command, "a text", (value) => typeof value === "string");
+  const capture = options.capture ?? {};
+  const lines = (value: unknown): boolean => Array.isArray(value) && value.every((each) => typeof each === "string");
+  optional("capture.exclude", capture.exclude, "a list of gitignore lines", lines);
+  optional("capture.private", capture.private, "a list of gitignore lines", lines);
+  optional("capture.vcs", capture.vcs, '"auto", "include" or "omit"', (value) =>
+    ["auto", "include", "omit"].includes(value as string),
+  );
+  optional("capture.maxFileBytes", capture.maxFileBytes, "a whole number of bytes, 0 or more", isCount);
+  for (const field of ["strict", "allowLarge", "allowPrivateRemote"] as const) {
+    optional(`capture.${field}`, capture[field], "true or false", (value) => typeof value === "boolean");
+  }
+}
+
+export function checkExec(command: readonly string[], options: ExecOptions): void {
+  const words = (value: unknown): boolean =>
+    Array.isArray(value) && value.length > 0 && value.every((word) => typeof word === "string" && !word.includes("\0"));
+  if (!words(command) || command[0] === "") throw invalid("command", command, "a list of words, the program first");
+  optional(
+    "everyMs",
+    options.everyMs,
+    "milliseconds from 100 to a day, or 0 for never",
+    (value) => isCount(value) && (value === 0 || ((value as number) >= 100 && (value as number) <= 86_400_000)),
+  );
+  optional("stdio", options.stdio, '"inherit" or "ignore"', (value) => value === "inherit" || value === "ignore");
+  optional("cwd", options.cwd, "a directory inside the root", (value) => typeof value === "string");
+}
+
+/** The command line people are shown for a program that did not name itself. */
+export function defaultCommand(argv: readonly string[]): string {
+  return argv
+    .slice(1)
+    .map((word, index) => (index === 0 ? path.basename(word) : word))
+    .join(" ")
+    .slice(0, 1_000);
+}
+
+const isCount = (value: unknown): boolean => Number.isSafeInteger(value) && (value as number) >= 0;
+
+function optional(field: string, value: unknown, wanted: string, holds: (value: unknown) => boolean): void {
+  if (value !== undefined && !holds(value)) throw invalid(field, value, wanted);
+}
+
+export function invalid(field: string, given: unknown, wanted: string): LooprigError<"option.invalid"> {
+  const shown = (JSON.stringify(given) as string | undefined)?.slice(0, 200) ?? typeof given;
+  return new LooprigError("option.invalid", `Cannot use ${shown} as \`${field}\`: wanted ${wanted}`, {
+    field,
+    given: shown,
+    wanted,
+  });
+}

@@ -1,0 +1,280 @@
+/**
+ * What happened to a root, folded from the journals of every session that was attached to it. Pure: events in, history out.
+ *
+ * Rules of the fold:
+ * 1. Order is the root's clock (`order`), never wall time: sessions of one root drew from it one after the other.
+ * 2. A turn is an entry of the undo list once it has ended and both its trees are known; a restore always is (U3).
+ * 3. Undo moves an entry to the redo stack, redo takes it from there; the end of a turn and a restore empty the stack.
+ * 4. What a damaged journal holds after the damage is unknown; the session is named, the rest counts.
+ */
+import type { CallId, CanonicalRoot, SessionId, TurnId } from "../core/index.js";
+import type {
+  EventOf,
+  RestoreRecord,
+  SessionEvent,
+  StoredIdentity,
+  UndoEntryName,
+  WindowRecord,
+} from "../session-store/index.js";
+import type { Checkpoint, RootHistory, TurnSummary, UndoEntry } from "./contracts.js";
+
+/** One session's part: its events, and whether its lease is held now. */
+export interface SessionTrace {
+  readonly id: SessionId;
+  readonly live: boolean;
+  readonly damaged: boolean;
+  readonly events: readonly SessionEvent[];
+}
+
+/** A window of a turn: what changed between its refs may be that turn's work. */
+export interface Window extends WindowRecord {
+  /**
+   * Somebody else may well have written in it: other sessions were allowed beside it, or looprig was killed and the window
+   * stayed open until the next session closed it. Undo and restore need consent for what only such a window explains (U1).
+   */
+  readonly uncertain: boolean;
+  readonly sessionId: SessionId;
+  readonly turnId: TurnId;
+  readonly turn: number;
+}
+
+export interface Restoration extends RestoreRecord {
+  readonly sessionId: SessionId;
+  readonly at: Date;
+}
+
+/** The history with what attribution and planning need besides. */
+export interface FoldedHistory extends RootHistory {
+  readonly windows: readonly Window[];
+  readonly restorations: readonly Restoration[];
+  /** Entries that were undone and can be put back, the next one last. */
+  readonly redoable: readonly UndoEntryName[];
+  /** Sessions that are neither live nor closed: the next writer settles them. */
+  readonly orphans: readonly SessionId[];
+}
+
+export function foldHistory(root: CanonicalRoot, known: boolean, traces: readonly SessionTrace[]): FoldedHistory {
+  const checkpoints: Checkpoint[] = [];
+  const turns = new Map<TurnId, Mutable<TurnSummary>>();
+  const windows: Window[] = [];
+  const restorations: Restoration[] = [];
+  for (const trace of traces) foldSession(trace, { checkpoints, turns, windows, restorations });
+
+  checkpoints.sort(byOrder);
+  windows.sort((a, b) => a.closeOrder - b.closeOrder);
+  restorations.sort(byOrder);
+  const numbered = [...turns.values()].sort((a, b) => a.number - b.number);
+  const { entries, redoable } = foldEntries(numbered, restorations, checkpoints);
+  return {
+    root,
+    known,
+    checkpoints,
+    turns: numbered,
+    entries,
+    sessions: traces.map((trace) => trace.id),
+    damaged: traces.filter((trace) => trace.damaged).map((trace) => trace.id),
+    windows,
+    restorations,
+    redoable,
+    orphans: traces.filter((trace) => !trace.live && !isClosed(trace)).map((trace) => trace.id),
+  };
+}
+
+/** A command that was started and whose end is not recorded. */
+export interface OpenTurn {
+  readonly started: EventOf<"turn-started">;
+  readonly baseline: EventOf<"workspace-checkpointed"> | undefined;
+  readonly process: EventOf<"process-started"> | undefined;
+}
+
+/** The turn a session died in, if it did. */
+export function openTurn(events: readonly SessionEvent[]): OpenTurn | undefined {
+  let started: EventOf<"turn-started"> | undefined;
+  let baseline: EventOf<"workspace-checkpointed"> | undefined;
+  let process: EventOf<"process-started"> | undefined;
+  for (const event of events) {
+    if (event.type === "turn-started") [started, baseline, process] = [event, undefined, undefined];
+    else if (isTurnEnd(event)) started = undefined;
+    else if (
+      event.type === "workspace-checkpointed" &&
+      event.trigger === "baseline" &&
+      event.turnId === started?.turnId
+    )
+      baseline = event;
+    else if (event.type === "process-started") process = event;
+    else if (event.type === "process-exited" && event.callId === process?.callId) process = undefined;
+  }
+  return started === undefined ? undefined : { started, baseline, process };
+}
+
+export const windowCall = (turn: OpenTurn, fallback: CallId): CallId => turn.process?.callId ?? fallback;
+
+/** The identity a session recorded of its root. */
+export const identityOf = (events: readonly SessionEvent[]): StoredIdentity | undefined =>
+  events.find((event) => event.type === "session-started")?.identity;
+
+type Mutable<T> = { -readonly [K in keyof T]: T[K] };
+
+interface Folding {
+  readonly checkpoints: Checkpoint[];
+  readonly turns: Map<TurnId, Mutable<TurnSummary>>;
+  readonly windows: Window[];
+  readonly restorations: Restoration[];
+}
+
+function foldSession(trace: SessionTrace, into: Folding): void {
+  for (const event of trace.events) {
+    const turn = event.turnId === undefined ? undefined : into.turns.get(event.turnId);
+    switch (event.type) {
+      case "turn-started":
+        if (event.turnId !== undefined) into.turns.set(event.turnId, startTurn(event, event.turnId, trace));
+        break;
+      case "workspace-checkpointed": {
+        into.checkpoints.push(toCheckpoint(event, turn?.number));
+        if (turn === undefined) break;
+        if (event.trigger === "baseline") turn.from = event.ref;
+        else turn.to = event.ref;
+        break;
+      }
+      case "checkpoint-failed":
+        // A missed interval costs an intermediate state, not the way back.
+        if (turn !== undefined && event.trigger !== "interval") turn.protected = false;
+        break;
+      case "workspace-changed":
+        if (event.kind === "window" && turn !== undefined && event.turnId !== undefined) {
+          const { kind, callId, from, to, opened, openOrder, closeOrder } = event;
+          into.windows.push({
+            ...{ kind, callId, from, to, opened, openOrder, closeOrder },
+            ...{
+              sessionId: trace.id,
+              turnId: event.turnId,
+              turn: turn.number,
+              uncertain: isShared(trace) || event.settled === true,
+            },
+          });
+          if (!opened) turn.protected = false;
+        }
+        break;
+      case "turn-done":
+      case "turn-failed":
+      case "turn-interrupted":
+        if (turn !== undefined) endTurn(turn, event);
+        break;
+      case "workspace-restored":
+        into.restorations.push({ ...event, sessionId: trace.id });
+        nameRestored(into.checkpoints, event);
+        break;
+      default:
+        break;
+    }
+  }
+}
+
+/** The post-restore checkpoint is journaled in one append with its restore, right before it. */
+function nameRestored(checkpoints: Checkpoint[], event: EventOf<"workspace-restored">): void {
+  const last = checkpoints.at(-1);
+  if (last?.trigger !== "post-restore" || last.sessionId !== event.sessionId) return;
+  checkpoints[checkpoints.length - 1] = { ...last, restored: { action: event.action, entry: event.entry } };
+}
+
+function startTurn(event: EventOf<"turn-started">, turnId: TurnId, trace: SessionTrace): Mutable<TurnSummary> {
+  return {
+    ...{ number: event.number, turnId, sessionId: trace.id, order: event.order, input: event.input, kind: event.kind },
+    startedAt: event.at,
+    state: trace.live ? "running" : "unsettled",
+    changed: 0,
+    protected: true,
+    ...(event.head === undefined ? {} : { head: event.head }),
+  };
+}
+
+function endTurn(turn: Mutable<TurnSummary>, event: EventOf<"turn-done" | "turn-failed" | "turn-interrupted">): void {
+  turn.endedAt = event.at;
+  turn.order = event.order;
+  turn.changed = event.changed;
+  turn.state = event.type === "turn-done" ? "done" : event.type === "turn-failed" ? "failed" : "interrupted";
+  if (event.head !== undefined) turn.endHead = event.head;
+  if (event.type === "turn-done" && event.exitCode !== undefined) turn.exitCode = event.exitCode;
+  // Equal refs journal no window: a turn that changed nothing ends where it began.
+  if (turn.to === undefined && turn.changed === 0 && turn.from !== undefined) turn.to = turn.from;
+}
+
+export function toCheckpoint(event: EventOf<"workspace-checkpointed">, turn: number | undefined): Checkpoint {
+  const { ref, number, order, at, sessionId, trigger, label, consistency, completeness, files, changed, omitted } =
+    event;
+  return {
+    ...{ ref, number, order, at, sessionId, trigger, consistency, completeness, files, omitted },
+    ...(turn === undefined ? {} : { turn }),
+    ...(label === undefined ? {} : { label }),
+    ...(changed === undefined ? {} : { changed }),
+  };
+}
+
+function foldEntries(
+  turns: readonly Mutable<TurnSummary>[],
+  restorations: readonly Restoration[],
+  checkpoints: readonly Checkpoint[],
+): { entries: readonly UndoEntry[]; redoable: readonly UndoEntryName[] } {
+  const entries = new Map<UndoEntryName, Mutable<UndoEntry>>();
+  const turnOf = new Map(turns.map((turn) => [`t${turn.number}` as UndoEntryName, turn]));
+  let redoable: UndoEntryName[] = [];
+  const happenings = [
+    ...turns
+      .filter((turn) => turn.endedAt !== undefined)
+      .map((turn) => ({ order: turn.order, turn, restored: undefined })),
+    ...restorations.map((restored) => ({ order: restored.order, turn: undefined, restored })),
+  ].sort(byOrder);
+
+  for (const { turn, restored } of happenings) {
+    if (turn !== undefined) {
+      redoable = [];
+      if (turn.from === undefined || turn.to === undefined) continue;
+      const name = `t${turn.number}` as const;
+      entries.set(name, {
+        ...{ name, kind: "turn", sessionId: turn.sessionId, order: turn.order, at: turn.endedAt ?? turn.startedAt },
+        ...{ title: turn.input, state: "applied", from: turn.from, to: turn.to },
+      });
+    } else if (restored.action === "restore") {
+      redoable = [];
+      const target = checkpoints.find((checkpoint) => checkpoint.ref === restored.target);
+      entries.set(restored.entry, {
+        ...{
+          name: restored.entry,
+          kind: "restore",
+          sessionId: restored.sessionId,
+          order: restored.order,
+          at: restored.at,
+        },
+        title: target === undefined ? "restore" : `restore c${target.number}`,
+        ...{ state: "applied", from: restored.from, to: restored.ref },
+      });
+    } else {
+      const { entry: name, action } = restored;
+      const entry = entries.get(name);
+      const of = turnOf.get(name);
+      redoable = redoable.filter((each) => each !== name);
+      if (action === "undo") redoable.push(name);
+      const state = action === "redo" ? "applied" : restored.result === "done" ? "undone" : "partly";
+      if (entry !== undefined) entry.state = state;
+      if (of === undefined) continue;
+      if (state === "applied") {
+        delete of.undone;
+        of.redoneAt = restored.at;
+      } else {
+        of.undone = state;
+        of.undoneAt = restored.at;
+      }
+    }
+  }
+  return { entries: [...entries.values()], redoable };
+}
+
+const isTurnEnd = (event: SessionEvent): boolean =>
+  event.type === "turn-done" || event.type === "turn-failed" || event.type === "turn-interrupted";
+
+const isClosed = (trace: SessionTrace): boolean => trace.events.at(-1)?.type === "session-closed";
+
+const isShared = (trace: SessionTrace): boolean =>
+  trace.events.some((event) => event.type === "session-started" && event.placement === "shared");
+
+const byOrder = (a: { readonly order: number }, b: { readonly order: number }): number => a.order - b.order;

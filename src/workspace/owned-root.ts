@@ -1,0 +1,207 @@
+/**
+ * A root held for writing by one session: its leases, its journal, the directory held open, and the one way in which a
+ * checkpoint is taken. Turns, restores and settling are built on it.
+ *
+ * Rules:
+ * 1. The root's identity is checked before and after every capture (R7): a tree of another directory is never recorded.
+ * 2. Bytes durable → number drawn → pinned → journaled (K3, G2). A crash in between leaves at worst an unused number or pin.
+ * 3. Everything that writes holds a permit of the coordinator; `assertHeld` is called right before each commit (C5).
+ */
+import { LooprigError, WorkspaceRootChangedError, invariant, isLooprigError } from "../core/index.js";
+import type { Abortable, Directory, SessionId, SnapshotRef, TurnId } from "../core/index.js";
+import type { CheckpointTrigger, EventOf, Journal, NewEvent, SessionEvent } from "../session-store/index.js";
+import type { Lease } from "../storage/index.js";
+import type { CaptureResult } from "../workspace-store/index.js";
+import type { Checkpoint } from "./contracts.js";
+import type { OwnedCoordinator } from "./coordinator-contract.js";
+import { toCheckpoint } from "./history.js";
+import { checkRoot, identify, storedIdentity } from "./root-identity.js";
+import type { RootIdentity } from "./root-identity.js";
+import type { RootReader } from "./root-reader.js";
+
+export interface CheckpointRequest extends Abortable {
+  readonly trigger: CheckpointTrigger;
+  readonly turnId?: TurnId | undefined;
+  readonly label?: string | undefined;
+  /** Set while something of ours may be writing. */
+  readonly fuzzy?: boolean | undefined;
+  /** A tree that is this one is captured, and neither numbered nor journaled. */
+  readonly unlessEqual?: SnapshotRef | undefined;
+  /** Whose pin keeps it: the session whose journal will name it. Default: this one. */
+  readonly owner?: SessionId | undefined;
+  /** Counts the paths that differ from this tree. */
+  readonly countedFrom?: SnapshotRef | undefined;
+}
+
+/** A durable capture and, unless it was equal to what it was compared with, the event that will name it; pinned then. */
+export interface TakenCheckpoint<E = NewEvent<"workspace-checkpointed"> | undefined> {
+  readonly result: CaptureResult;
+  readonly event: E;
+}
+
+/** The directory at the root, while there is one. */
+export interface AttachedDirectory {
+  readonly handle: Directory;
+  readonly identity: RootIdentity;
+}
+
+export class OwnedRoot {
+  readonly reader: RootReader;
+  readonly journal: Journal;
+  readonly rootLease: Lease | undefined;
+  readonly coordinator: OwnedCoordinator;
+  /** A command of a killed session was accepted as still running: captures here are fuzzy (G5). */
+  readonly disturbed: boolean;
+  #directory: AttachedDirectory | undefined;
+
+  constructor(parts: {
+    readonly reader: RootReader;
+    readonly journal: Journal;
+    readonly rootLease: Lease | undefined;
+    readonly coordinator: OwnedCoordinator;
+    readonly directory: AttachedDirectory | undefined;
+    readonly disturbed: boolean;
+  }) {
+    this.reader = parts.reader;
+    this.journal = parts.journal;
+    this.rootLease = parts.rootLease;
+    this.coordinator = parts.coordinator;
+    this.disturbed = parts.disturbed;
+    this.#directory = parts.directory;
+  }
+
+  get sessionId(): SessionId {
+    return this.journal.sessionId;
+  }
+
+  get shared(): boolean {
+    return this.reader.placement === "shared";
+  }
+
+  /** The root's directory, held open; throws `workspace_root.changed` unless it is still the one at the root's path. */
+  directory(): Directory {
+    if (this.#directory === undefined) {
+      throw new WorkspaceRootChangedError(
+        "workspace_root.changed",
+        `Cannot work in "${this.reader.root}": no directory stands there now; \`looprig restore\` builds it anew`,
+        { root: this.reader.root, state: "missing" },
+      );
+    }
+    const { handle, identity } = this.#directory;
+    checkRoot(this.reader.fileSystem, handle, this.reader.root, identity);
+    return handle;
+  }
+
+  get missing(): boolean {
+    return this.#directory === undefined;
+  }
+
+  /** Takes over a directory that was just built at the root, and records its identity. */
+  async attach(handle: Directory, options: Abortable = {}): Promise<void> {
+    const identity = identify(this.reader.fileSystem, this.reader.root);
+    if (identity === undefined)
+      throw new LooprigError("workspace_root.missing", `Cannot attach to "${this.reader.root}": it is gone again`, {
+        root: this.reader.root,
+      });
+    this.#directory?.handle.close();
+    this.#directory = { handle, identity };
+    await this.reader.record.update(
+      (data) => ({ ...data, identity: storedIdentity(identity), staging: undefined }),
+      options,
+    );
+  }
+
+  append(...events: readonly NewEvent[]): Promise<readonly SessionEvent[]> {
+    return this.journal.append(events);
+  }
+
+  /** Captures and compares; what is new is numbered and pinned, and the caller journals its event. */
+  async take(request: CheckpointRequest): Promise<TakenCheckpoint> {
+    try {
+      const result = await this.#capture(request);
+      return { result, event: result.ref === request.unlessEqual ? undefined : await this.#name(request, result) };
+    } catch (error) {
+      if (!isLooprigError(error, "capture.canceled")) await this.#recordFailure(request, error);
+      throw error;
+    }
+  }
+
+  /** The same for a tree that is recorded whatever it is. */
+  async takeAlways(request: CheckpointRequest): Promise<TakenCheckpoint<NewEvent<"workspace-checkpointed">>> {
+    const { result, event } = await this.take({ ...request, unlessEqual: undefined });
+    invariant(event !== undefined, "BUG: a checkpoint compared with nothing was found equal");
+    return { result, event };
+  }
+
+  /** Takes a checkpoint and journals it at once. */
+  async checkpoint(request: CheckpointRequest): Promise<{ checkpoint: Checkpoint; result: CaptureResult }> {
+    const { result, event } = await this.takeAlways(request);
+    const [journaled] = await this.append(event);
+    return { checkpoint: toCheckpoint(journaled as EventOf<"workspace-checkpointed">, undefined), result };
+  }
+
+  async release(): Promise<void> {
+    this.#directory?.handle.close();
+    this.#directory = undefined;
+    // The root first, then the session (K6): whoever finds the root free finds a journal that is complete.
+    await this.rootLease?.release();
+    await this.journal.close();
+  }
+
+  async #capture(request: CheckpointRequest): Promise<CaptureResult> {
+    this.directory();
+    const record = await this.reader.record.read(request);
+    const result = await this.reader.store.capture({
+      ...(await this.reader.scanOptions(request)),
+      signal: request.signal,
+      strict: this.reader.settings.strict,
+      allowLarge: record?.allowLarge ?? false,
+    });
+    this.directory();
+    return result;
+  }
+
+  async #name(request: CheckpointRequest, result: CaptureResult): Promise<NewEvent<"workspace-checkpointed">> {
+    const { trigger, turnId, label, countedFrom, owner = this.sessionId } = request;
+    const changed = countedFrom === undefined ? undefined : await this.#countChanges(countedFrom, result);
+    const { checkpoint: number, order } = await this.reader.record.draw({ checkpoint: true }, this.reader.clock());
+    await this.reader.store.pin({ owner, id: `c${number}` }, [result.ref]);
+    return {
+      type: "workspace-checkpointed",
+      ref: result.ref,
+      number,
+      order,
+      trigger,
+      consistency: request.fuzzy === true || this.shared || this.disturbed ? "fuzzy" : "quiescent",
+      completeness: result.completeness,
+      files: result.files,
+      omitted: countByClass(result.omitted),
+      ...(label === undefined ? {} : { label }),
+      ...(changed === undefined ? {} : { changed }),
+      ...(turnId === undefined ? {} : { turnId }),
+    };
+  }
+
+  async #countChanges(from: SnapshotRef, result: CaptureResult): Promise<number> {
+    let count = 0;
+    for await (const _ of this.reader.store.diff(await this.reader.store.open(from), result.tree)) count++;
+    return count;
+  }
+
+  /** K5: a failed capture is never silent. That the journal cannot be written either is the error that is already on its way. */
+  async #recordFailure(request: CheckpointRequest, error: unknown): Promise<void> {
+    const code = isLooprigError(error) ? error.code : "unknown";
+    await this.append({
+      type: "checkpoint-failed",
+      trigger: request.trigger,
+      code,
+      ...(request.turnId === undefined ? {} : { turnId: request.turnId }),
+    }).catch(() => undefined);
+  }
+}
+
+function countByClass(omitted: CaptureResult["omitted"]): { readonly [cls: string]: number } {
+  const counts: Record<string, number> = {};
+  for (const { class: cls } of omitted) counts[cls] = (counts[cls] ?? 0) + 1;
+  return counts;
+}

@@ -1,0 +1,233 @@
+/** The workspace that holds its root: what the view shows, and everything that may change files. */
+import path from "node:path";
+import { LooprigError, SessionBusyError, isLooprigError } from "../core/index.js";
+import type { Abortable, SessionId } from "../core/index.js";
+import { checkExec, invalid } from "./capture-rules.js";
+import { canonicalPath } from "./canonical-path.js";
+import type {
+  Checkpoint,
+  ExecOptions,
+  ExecResult,
+  RedoOptions,
+  RefLike,
+  RestoreAction,
+  RestoreOptions,
+  RestorePlan,
+  RestoreReceipt,
+  UndoOptions,
+  Workspace,
+} from "./contracts.js";
+import { runTurn } from "./exec-turn.js";
+import type { FinishedTurn } from "./exec-turn.js";
+import { OwnWindow } from "./own-window.js";
+import type { OwnedRoot } from "./owned-root.js";
+import { makePlan } from "./planning.js";
+import { rebuildRoot } from "./rebuild-root.js";
+import { applyToRoot } from "./restoring.js";
+import { RootView } from "./view.js";
+
+export class OwnedWorkspace extends RootView implements Workspace {
+  readonly #owned: OwnedRoot;
+  readonly #own: OwnWindow;
+  readonly #closeStorage: () => Promise<void>;
+  #doing: string | undefined;
+  #closed: Promise<void> | undefined;
+
+  constructor(owned: OwnedRoot, closeStorage: () => Promise<void>) {
+    super(owned.reader, async () => undefined);
+    this.#owned = owned;
+    this.#own = new OwnWindow(owned);
+    this.#closeStorage = closeStorage;
+  }
+
+  get sessionId(): SessionId {
+    return this.#owned.sessionId;
+  }
+
+  protected override asker(): SessionId {
+    return this.sessionId;
+  }
+
+  /** The checkpoint of opening: what this program does from here on can be taken back. */
+  async takeBaseline(options: Abortable = {}): Promise<void> {
+    await this.#while("baseline", async () => {
+      using _permit = await this.#owned.coordinator.acquire({ operation: "checkpoint" }, options);
+      const { checkpoint } = await this.#owned.checkpoint({ trigger: "baseline", signal: options.signal });
+      this.#own.begin(checkpoint);
+    });
+  }
+
+  async checkpoint(
+    options: Abortable & { readonly label?: string | undefined } = {},
+  ): Promise<Checkpoint & { readonly unchanged: boolean }> {
+    checkLabel(options.label);
+    return this.#while("checkpoint", async () => {
+      using _permit = await this.#owned.coordinator.acquire({ operation: "checkpoint" }, options);
+      const before = (await this.reader.history(options)).checkpoints.at(-1);
+      const { checkpoint } = await this.#owned.checkpoint({
+        trigger: "manual",
+        label: options.label,
+        signal: options.signal,
+      });
+      this.#own.begin(checkpoint);
+      return { ...checkpoint, unchanged: before?.ref === checkpoint.ref };
+    });
+  }
+
+  override async plan(action: RestoreAction, options: Abortable = {}): Promise<RestorePlan> {
+    if (action.kind === "redo" || this.#owned.missing) return super.plan(action, options);
+    // What this program did by itself becomes a turn first, so that a plan can take it back and `apply` finds it there.
+    await this.#while("plan", () => this.#own.close(options));
+    return super.plan(action, options);
+  }
+
+  async apply(plan: RestorePlan, options: Abortable = {}): Promise<RestoreReceipt> {
+    return this.#while(plan.action, () => this.#apply(plan, options));
+  }
+
+  async undo(options: Abortable & UndoOptions = {}): Promise<RestoreReceipt> {
+    return this.#do({ kind: "undo", ...options }, options);
+  }
+
+  async redo(options: Abortable & RedoOptions = {}): Promise<RestoreReceipt> {
+    return this.#do({ kind: "redo", ...options }, options);
+  }
+
+  async restore(ref: RefLike, options: Abortable & RestoreOptions = {}): Promise<RestoreReceipt> {
+    return this.#do({ kind: "restore", ref, ...options }, options);
+  }
+
+  async firstChangeNotice(): Promise<boolean> {
+    let first = false;
+    await this.reader.record.update((data) => {
+      first = !data.noticed;
+      return { ...data, noticed: true };
+    });
+    return first;
+  }
+
+  async exec(command: readonly [string, ...string[]], options: ExecOptions = {}): Promise<ExecResult> {
+    checkExec(command, options);
+    const cwd = this.#workingDirectory(options.cwd);
+    return this.#while(`exec ${command[0]}`, async () => {
+      const startedAt = performance.now();
+      this.#own.forget();
+      const turn = await runTurn(this.#owned, command, cwd, options);
+      const durationMs = performance.now() - startedAt;
+      const undone =
+        options.undoOnFailure === true && turn.exit.exitCode !== 0 ? await this.#undoTurn(turn.number, options) : false;
+      return this.#execResult(turn, durationMs, undone, options);
+    });
+  }
+
+  override close(): Promise<void> {
+    this.#closed ??= (async () => {
+      try {
+        await this.#owned.append({ type: "session-closed" });
+      } catch (error) {
+        // A session that lost its lease has nothing left to say; whoever took over settles it.
+        if (!isLooprigError(error, "lease.lost", "ledger.fenced")) throw error;
+      } finally {
+        await this.#owned.release();
+        await this.#closeStorage();
+      }
+    })();
+    return this.#closed;
+  }
+
+  async #execResult(
+    { number, exit, from, to, checkpoints }: FinishedTurn,
+    durationMs: number,
+    undone: boolean,
+    options: Abortable,
+  ): Promise<ExecResult> {
+    const history = await this.reader.history(options);
+    const changes =
+      to === undefined ? [] : await this.attribute(history, 0, this.reader.store.diff(from, to, options), options);
+    return { ...exit, turn: number, changes, checkpoints, durationMs, protected: to !== undefined, undone };
+  }
+
+  /** `undoOnFailure`. What needs consent is left, and said by `undone: false`. */
+  async #undoTurn(number: number, options: ExecOptions): Promise<boolean> {
+    const action: RestoreAction = { kind: "undo", turn: `t${number}`, includeWindow: options.includeWindow };
+    try {
+      const plan = await this.#planNow(action, options);
+      return (await this.#apply(plan, options)).result === "done";
+    } catch (error) {
+      if (isLooprigError(error, "undo.needs_consent", "undo.unprotected")) return false;
+      throw error;
+    }
+  }
+
+  async #do(action: RestoreAction, options: Abortable): Promise<RestoreReceipt> {
+    return this.#while(action.kind, async () => {
+      if (this.#owned.missing) return this.#rebuild(action, options);
+      if (action.kind !== "redo") await this.#own.close(options);
+      return this.#apply(await this.#planNow(action, options), options);
+    });
+  }
+
+  async #planNow(action: RestoreAction, options: Abortable): Promise<RestorePlan> {
+    const [history, present] = [await this.reader.history(options), await this.reader.tree("now", options)];
+    return makePlan(this.reader, action, { history, present, asker: this.sessionId }, options);
+  }
+
+  async #apply(plan: RestorePlan, options: Abortable): Promise<RestoreReceipt> {
+    this.#own.forget();
+    return applyToRoot(this.#owned, plan, options);
+  }
+
+  async #rebuild(action: RestoreAction, options: Abortable): Promise<RestoreReceipt> {
+    if (action.kind !== "restore" || action.paths !== undefined) {
+      throw invalid(
+        "action",
+        action.kind,
+        "a restore of the whole tree: the root is gone and has to be built anew first",
+      );
+    }
+    return rebuildRoot(this.#owned, action.ref, options);
+  }
+
+  #workingDirectory(cwd: string | undefined): string {
+    this.#owned.directory();
+    if (cwd === undefined) return this.root;
+    const resolved = canonicalPath(path.resolve(this.root, cwd));
+    if (resolved !== this.root && !resolved.startsWith(`${this.root}/`)) {
+      throw invalid("cwd", cwd, `a directory inside ${this.root}`);
+    }
+    return resolved;
+  }
+
+  /** One thing at a time (K6, U6). */
+  async #while<T>(doing: string, work: () => Promise<T>): Promise<T> {
+    if (this.#closed !== undefined) {
+      throw new LooprigError("workspace.closed", `Cannot use the workspace "${this.root}": it was closed`, {
+        root: this.root,
+      });
+    }
+    if (this.#doing !== undefined) {
+      throw new SessionBusyError(
+        "session.busy",
+        `Cannot begin "${doing}" in "${this.root}": "${this.#doing}" is under way; wait for it`,
+        {
+          sessionId: this.sessionId,
+          doing: this.#doing,
+        },
+        { retryable: true },
+      );
+    }
+    this.#doing = doing;
+    try {
+      return await work();
+    } finally {
+      this.#doing = undefined;
+    }
+  }
+}
+
+function checkLabel(label: string | undefined): void {
+  if (label === undefined) return;
+  if (typeof label !== "string" || label.trim() === "" || label.length > 200 || /[\u0000-\u001f\u007f]/.test(label)) {
+    throw invalid("label", label, "a line of 1 to 200 characters");
+  }
+}

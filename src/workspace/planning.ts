@@ -1,0 +1,273 @@
+/**
+ * From what the user asked ("undo", "restore c3") to a plan: which entry, which trees, whose changes. The decision for each
+ * path is the planner's (`restore/planner`); this file chooses its inputs and says the result in the public form.
+ */
+import { LooprigError, RestoreError, parseWorkspacePath } from "../core/index.js";
+import type { Abortable, SessionId, SnapshotRef, WorkspacePath } from "../core/index.js";
+import type { UndoEntryName } from "../session-store/index.js";
+import type { Tree, TreeEntry } from "../workspace-store/index.js";
+import { Attribution } from "./attribution.js";
+import { invalid } from "./capture-rules.js";
+import type { RedoOptions, RestoreAction, RestorePlan, TurnSummary, UndoEntry, UndoOptions } from "./contracts.js";
+import { readGitHead } from "./git-head.js";
+import type { FoldedHistory } from "./history.js";
+import { resolveRef, resolveTurn } from "./references.js";
+import type { TreePlan } from "./restore/plan.js";
+import { planRestore, planReversal } from "./restore/planner.js";
+import type { RootReader } from "./root-reader.js";
+
+/** What a plan is made from: the history, the tree as it is now, and the session that asks, if one does. */
+export interface PlanBasis {
+  readonly history: FoldedHistory;
+  readonly present: Tree;
+  readonly asker: SessionId | undefined;
+}
+
+/** What `apply` needs of a plan besides what people see of it. */
+export interface PlanDetails {
+  readonly action: RestoreAction;
+  readonly tree: TreePlan;
+  readonly entry: UndoEntry | undefined;
+  /** What a restore goes towards. */
+  readonly target: SnapshotRef | undefined;
+}
+
+const details = new WeakMap<RestorePlan, PlanDetails>();
+
+/** Throws `option.invalid` for a plan that was not made here, such as one that went through JSON. */
+export function detailsOf(plan: RestorePlan): PlanDetails {
+  const found = details.get(plan);
+  if (found === undefined) throw invalid("plan", "a copy", "a plan as `plan()` of this process returned it");
+  return found;
+}
+
+export async function makePlan(
+  reader: RootReader,
+  action: RestoreAction,
+  basis: PlanBasis,
+  options: Abortable = {},
+): Promise<RestorePlan> {
+  switch (action.kind) {
+    case "undo":
+      return planUndo(reader, action, basis, options);
+    case "redo":
+      return planRedo(reader, action, basis, options);
+    case "restore":
+      return planTowards(reader, action, basis, options);
+    default:
+      throw invalid("action.kind", (action satisfies never as RestoreAction).kind, '"undo", "redo" or "restore"');
+  }
+}
+
+async function planUndo(
+  reader: RootReader,
+  action: Extract<RestoreAction, { kind: "undo" }>,
+  basis: PlanBasis,
+  options: Abortable,
+): Promise<RestorePlan> {
+  const { history } = basis;
+  if (action.turn !== undefined) return undoNamed(reader, action, action.turn, basis, options);
+  const passedOver: UndoEntryName[] = [];
+  for (const name of candidates(history, action.session)) {
+    const turn = turnNamed(history, name);
+    if (turn !== undefined && !turn.protected) throw await unprotected(reader, turn, options);
+    const entry = history.entries.find((each) => each.name === name);
+    if (entry === undefined || entry.state === "undone") continue;
+    if (entry.from !== entry.to) {
+      const plan = await planEntry(reader, action, entry, basis, options);
+      const { tree } = detailsOf(plan);
+      // What is left of a partly undone entry is what stood in the way then; it has nothing more to take back.
+      const stuck = entry.state === "partly" && tree.operations.length === 0;
+      if (!stuck && (tree.operations.length > 0 || tree.conflicts.length > 0))
+        return publish({ ...plan, passedOver }, detailsOf(plan));
+    }
+    passedOver.push(name);
+  }
+  return nothing(action, passedOver);
+}
+
+/** Turns and restores, newest first, of one session or of all. A turn still running or unsettled is no candidate. */
+function candidates(history: FoldedHistory, session: SessionId | undefined): readonly UndoEntryName[] {
+  const restores = history.entries.filter((entry) => entry.kind === "restore");
+  return [
+    ...history.turns
+      .filter((turn) => turn.endedAt !== undefined)
+      .map(({ number, order, sessionId }) => ({ name: `t${number}` as const, order, sessionId })),
+    ...restores,
+  ]
+    .filter(({ sessionId }) => session === undefined || sessionId === session)
+    .sort((a, b) => b.order - a.order)
+    .map(({ name }) => name);
+}
+
+async function undoNamed(
+  reader: RootReader,
+  action: Extract<RestoreAction, { kind: "undo" }>,
+  given: string,
+  basis: PlanBasis,
+  options: Abortable,
+): Promise<RestorePlan> {
+  const turn = resolveTurn(basis.history, given);
+  if (!turn.protected) throw await unprotected(reader, turn, options);
+  const entry = basis.history.entries.find((each) => each.name === given);
+  if (entry === undefined) {
+    throw new LooprigError(
+      "ref.unknown",
+      `Cannot undo ${given}: it has not ended yet; wait for it, or open the root for writing once to settle it`,
+      {
+        given,
+      },
+    );
+  }
+  if (entry.state === "undone") return nothing(action, []);
+  return planEntry(reader, action, entry, basis, options);
+}
+
+async function planRedo(
+  reader: RootReader,
+  action: Extract<RestoreAction, { kind: "redo" }>,
+  basis: PlanBasis,
+  options: Abortable,
+): Promise<RestorePlan> {
+  const entry = basis.history.redoable
+    .map((name) => basis.history.entries.find((each) => each.name === name))
+    .findLast((each) => each !== undefined && (action.session === undefined || each.sessionId === action.session));
+  return entry === undefined ? nothing(action, []) : planEntry(reader, action, entry, basis, options);
+}
+
+/** Reversal of one entry, in the direction of the action. */
+async function planEntry(
+  reader: RootReader,
+  action: Extract<RestoreAction, { kind: "undo" | "redo" }>,
+  entry: UndoEntry,
+  basis: PlanBasis,
+  options: Abortable,
+): Promise<RestorePlan> {
+  const { history, present, asker } = basis;
+  const [from, to] = [await reader.store.open(entry.from, options), await reader.store.open(entry.to, options)];
+  const window = history.windows.find((each) => `t${each.turn}` === entry.name);
+  // Conflicts name whoever came later, and whoever wrote at the same time.
+  const attribution = await Attribution.load(reader.store, history, (window?.openOrder ?? entry.order) - 1, options);
+  const tree = await planReversal({
+    changes: reader.store.diff(from, to, options),
+    present,
+    direction: action.kind,
+    onConflict: "skip",
+    paths: pathsOf(action),
+    wanted: action.kind === "undo" ? from : to,
+    ...(window === undefined ? {} : { overlaps: (path: WorkspacePath) => attribution.overlapping(path, window) }),
+    whoChanged: (path, now) => attribution.by(path, now, asker),
+  });
+  const turn = turnNamed(history, entry.name);
+  return publish(
+    {
+      ...base(action, tree),
+      ...{ entry: entry.name, title: entry.title, entryAt: entry.at, entrySession: entry.sessionId },
+      window: window?.uncertain === true || reader.placement === "shared" ? touched(tree) : [],
+      ...headMoved(reader, turn),
+    },
+    { action, tree, entry, target: undefined },
+  );
+}
+
+async function planTowards(
+  reader: RootReader,
+  action: Extract<RestoreAction, { kind: "restore" }>,
+  basis: PlanBasis,
+  options: Abortable,
+): Promise<RestorePlan> {
+  const { history, present } = basis;
+  const resolved = resolveRef(history, action.ref);
+  if (resolved.ref === "now") return nothing(action, []);
+  const target = await reader.store.open(resolved.ref, options);
+  const attribution = await Attribution.load(reader.store, history, resolved.checkpoint?.order ?? 0, options);
+  const explains = (path: WorkspacePath, now: TreeEntry): boolean => attribution.explains(path, now);
+  const tree = await planRestore({
+    changes: reader.store.diff(present, target, options),
+    present,
+    wanted: target,
+    paths: pathsOf(action),
+    explains,
+    exact: action.exact ?? false,
+    keptReason: (path) => attribution.keptReason(path),
+  });
+  const foreign = tree.operations.filter(({ path, expected }) => expected !== undefined && !explains(path, expected));
+  const window = tree.operations.filter(({ path, expected }) => {
+    const by = expected === undefined ? undefined : attribution.windowOf(path, expected);
+    return by !== undefined && (by.uncertain || reader.placement === "shared");
+  });
+  return publish(
+    {
+      ...base(action, tree),
+      entry: resolved.checkpoint === undefined ? action.ref : `c${resolved.checkpoint.number}`,
+      ...(resolved.checkpoint?.label === undefined ? {} : { title: resolved.checkpoint.label }),
+      ...(resolved.checkpoint === undefined
+        ? {}
+        : { entryAt: resolved.checkpoint.at, entrySession: resolved.checkpoint.sessionId }),
+      foreign: foreign.map(({ path }) => path),
+      window: window.map(({ path }) => path),
+      ...headMoved(reader, resolved.turn),
+    },
+    { action, tree, entry: undefined, target: resolved.ref },
+  );
+}
+
+/** `undo.unprotected` with what changed, as far as there is a tree to compare. */
+async function unprotected(reader: RootReader, turn: TurnSummary, options: Abortable): Promise<RestoreError> {
+  const paths: WorkspacePath[] = [];
+  if (turn.from !== undefined) {
+    const [from, to] = [await reader.store.open(turn.from, options), await reader.tree(turn.to ?? "now", options)];
+    for await (const { path } of reader.store.diff(from, to, options)) paths.push(path);
+  }
+  return new RestoreError(
+    "undo.unprotected",
+    `Cannot undo t${turn.number}: it could not be captured completely, so what it changed cannot be told from what it found; ` +
+      "`looprig restore REF -- PATH` brings back single files",
+    { turn: `t${turn.number}`, paths },
+  );
+}
+
+type Visible = RestorePlan;
+
+function base(action: RestoreAction, tree: TreePlan): Visible {
+  return {
+    action: action.kind,
+    passedOver: [],
+    writes: tree.writes,
+    deletes: tree.deletes,
+    kept: tree.kept,
+    conflicts: tree.conflicts,
+    omitted: tree.omitted,
+    foreign: [],
+    window: [],
+  };
+}
+
+const emptyTree: TreePlan = { operations: [], kept: [], conflicts: [], omitted: [], writes: [], deletes: [] };
+
+const nothing = (action: RestoreAction, passedOver: readonly UndoEntryName[]): RestorePlan =>
+  publish({ ...base(action, emptyTree), passedOver }, { action, tree: emptyTree, entry: undefined, target: undefined });
+
+function publish(plan: Visible, more: PlanDetails): RestorePlan {
+  const frozen = Object.freeze({ ...plan });
+  details.set(frozen, more);
+  return frozen;
+}
+
+const touched = (tree: TreePlan): readonly WorkspacePath[] => tree.operations.map(({ path }) => path);
+
+const pathsOf = (action: UndoOptions | RedoOptions): readonly WorkspacePath[] | undefined =>
+  "paths" in action ? action.paths?.map((path) => parseWorkspacePath(path)) : undefined;
+
+const turnNamed = (history: FoldedHistory, name: string): TurnSummary | undefined =>
+  history.turns.find((turn) => `t${turn.number}` === name);
+
+/** Commits are git's: when HEAD moved since the turn, only files go back, and people are told. */
+function headMoved(
+  reader: RootReader,
+  turn: TurnSummary | undefined,
+): { readonly headMoved?: readonly [string, string] } {
+  const then = turn?.endHead ?? turn?.head;
+  const now = readGitHead(reader.fileSystem, reader.root);
+  return then === undefined || now === undefined || then === now ? {} : { headMoved: [then, now] };
+}

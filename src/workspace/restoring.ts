@@ -1,0 +1,177 @@
+/**
+ * Does a plan on a root that is held (U4–U9).
+ *
+ * Order, and what a crash after each step leaves:
+ * 1. commit lease of the root (C10, U9), checkpoint permit
+ * 2. capture of the present tree, pinned; `workspace-checkpointed` if it is new     – one checkpoint more
+ * 3. every path of the plan is what the plan expects, in that very capture          – nothing
+ * 4. the plan is carried out (`restore/apply`), its record saying what to journal   – settled by the next opener
+ * 5. capture of the tree it left; with `workspace-restored` in one append           – the next opener journals it
+ * 6. backups and the plan's record go                                              – the next opener removes them
+ */
+import { RestoreError, displayName, mintPlanId } from "../core/index.js";
+import type { Abortable, SnapshotRef, WorkspacePath } from "../core/index.js";
+import type { Lease } from "../storage/index.js";
+import type { CaptureResult } from "../workspace-store/index.js";
+import type { ChangedBy } from "./changed-by.js";
+import type { Checkpoint, RestorePlan, RestoreReceipt } from "./contracts.js";
+import { isPartly, journalRestore, operationsDone } from "./journal-restore.js";
+import type { OwnedRoot } from "./owned-root.js";
+import { detailsOf } from "./planning.js";
+import type { PlanDetails } from "./planning.js";
+import { toJson } from "./restore-purpose.js";
+import type { RestorePurpose } from "./restore-purpose.js";
+import { applyPlan } from "./restore/apply.js";
+import { sameEntry } from "./restore/plan.js";
+import type { PlannedOperation } from "./restore/plan.js";
+import { commitLeaseName } from "./root-lease.js";
+import { settlePlans } from "./settle-plans.js";
+
+export async function applyToRoot(owned: OwnedRoot, plan: RestorePlan, options: Abortable): Promise<RestoreReceipt> {
+  const details = detailsOf(plan);
+  const refused = decideWithoutWriting(plan, details);
+  if (refused !== undefined) return refused;
+  assertConsent(plan, details);
+
+  // A restore of this very session may have been cut short by a failure.
+  await settlePlans(owned, options);
+  await using _commit = await commitLease(owned, options);
+  using permit = await owned.coordinator.acquire({ operation: "checkpoint" }, options);
+  const before = await captureBefore(owned, options);
+  assertUnmoved(details.tree.operations, await presentOf(details.tree.operations, before));
+
+  const planId = mintPlanId();
+  await owned.reader.store.pin({ owner: owned.sessionId, id: `p${planId}` }, pinned(before.ref, details));
+  const purpose = purposeOf(plan, details, before.ref);
+  const applied = await applyPlan({
+    root: owned.directory(),
+    canonicalRoot: owned.reader.root,
+    operations: details.tree.operations,
+    planId,
+    purpose: toJson(purpose),
+    store: owned.reader.store,
+    plans: owned.reader.plans,
+    fileSystem: owned.reader.fileSystem,
+    assertHeld: () => permit.assertHeld(),
+    signal: options.signal,
+  });
+  const done = operationsDone(details.tree.operations);
+  const checkpoint = await journalRestore(owned, { planId, purpose, ...done });
+  const { raced } = await applied.finish();
+  return receipt(
+    plan,
+    purpose,
+    done,
+    checkpoint,
+    raced.map(({ path }) => path),
+  );
+}
+
+/** The receipt of a plan that is not carried out: nothing to do, or conflicts that stop it. */
+function decideWithoutWriting(plan: RestorePlan, { action, tree }: PlanDetails): RestoreReceipt | undefined {
+  const stops = action.kind !== "restore" && (action.onConflict ?? "stop") === "stop";
+  const result = stops && plan.conflicts.length > 0 ? "conflict" : tree.operations.length === 0 ? "nothing" : undefined;
+  if (result === undefined) return undefined;
+  const { writes: _, deletes: __, ...seen } = plan;
+  return { ...seen, result, written: [], deleted: [], safety: null, reverse: null };
+}
+
+/** U1: what only an uncertain window explains is somebody's work, perhaps not ours. */
+function assertConsent(plan: RestorePlan, { action }: PlanDetails): void {
+  if (plan.window.length === 0) return;
+  if (action.kind !== "redo" && action.includeWindow === true) return;
+  if (action.kind === "redo" && action.includeWindow !== false) return;
+  const [first] = plan.window;
+  throw new RestoreError(
+    "undo.needs_consent",
+    `Cannot ${plan.action} ${plan.entry ?? ""}: ${plan.window.length} of its paths, ${displayName(first ?? "")} first, changed while others ` +
+      "could write here too and may be theirs; allow it with `includeWindow`",
+    { turn: plan.entry ?? "", paths: plan.window },
+  );
+}
+
+/** Held to the end, so that sessions of a shared root never change it at the same time (U9, C10). */
+function commitLease(owned: OwnedRoot, options: Abortable): Promise<Lease> {
+  const { storage, root, fileSystem } = owned.reader;
+  const claim = { sessionId: owned.sessionId, command: "restore", subject: root };
+  return storage.leaser.acquire(commitLeaseName(root, fileSystem), claim, options);
+}
+
+/** Step 2. A tree that is the newest checkpoint's needs no checkpoint of its own. */
+async function captureBefore(owned: OwnedRoot, options: Abortable): Promise<CaptureResult> {
+  const newest = (await owned.reader.history(options)).checkpoints.at(-1);
+  const { result, event } = await owned.take({
+    trigger: "pre-restore",
+    unlessEqual: newest?.ref,
+    signal: options.signal,
+  });
+  if (event !== undefined) await owned.append(event);
+  return result;
+}
+
+async function presentOf(
+  operations: readonly PlannedOperation[],
+  { tree }: CaptureResult,
+): Promise<ReadonlyMap<WorkspacePath, PlannedOperation["expected"]>> {
+  const present = new Map<WorkspacePath, PlannedOperation["expected"]>();
+  for (const { path } of operations) {
+    present.set(path, (await tree.lookup(path)) as PlannedOperation["expected"]);
+  }
+  return present;
+}
+
+/** Step 3. What the capture holds is what may be overwritten: an omitted path is never equal to what a plan expects (U4). */
+function assertUnmoved(
+  operations: readonly PlannedOperation[],
+  present: ReadonlyMap<WorkspacePath, PlannedOperation["expected"]>,
+): void {
+  const paths = operations
+    .filter(({ path, expected }) => !sameEntry(expected, present.get(path)))
+    .map(({ path }) => path);
+  if (paths.length === 0) return;
+  throw new RestoreError(
+    "restore.tree_moved",
+    `Cannot restore: ${paths.length} of its paths, ${displayName(paths[0] ?? "")} first, changed since the plan was made; make a new plan`,
+    { paths },
+    { retryable: true },
+  );
+}
+
+/** Everything a crash in the middle needs: the bytes to go back to and the bytes to go on to. */
+function pinned(before: SnapshotRef, { entry, target }: PlanDetails): readonly SnapshotRef[] {
+  return [before, ...(entry === undefined ? [] : [entry.from, entry.to]), ...(target === undefined ? [] : [target])];
+}
+
+function purposeOf(plan: RestorePlan, { action, entry, target }: PlanDetails, from: SnapshotRef): RestorePurpose {
+  return {
+    v: 0,
+    action: action.kind,
+    ...(entry === undefined ? {} : { entry: entry.name }),
+    ...(target === undefined ? {} : { target }),
+    from,
+    kept: plan.kept,
+    conflicts: plan.conflicts.map(({ path }) => ({ path })),
+    partial: "paths" in action && action.paths !== undefined,
+  };
+}
+
+function receipt(
+  plan: RestorePlan,
+  purpose: RestorePurpose,
+  done: ReturnType<typeof operationsDone>,
+  checkpoint: Checkpoint,
+  raced: readonly WorkspacePath[],
+): RestoreReceipt {
+  const { writes: _, deletes: __, ...seen } = plan;
+  const foreign: ChangedBy = { kind: "foreign" };
+  const conflicts = [...plan.conflicts, ...raced.map((path) => ({ path, by: foreign }))];
+  return {
+    ...seen,
+    ...done,
+    conflicts,
+    result: conflicts.length > 0 || isPartly(purpose) ? "partly" : "done",
+    safety: purpose.from,
+    checkpoint,
+    reverse: purpose.action === "undo" ? "looprig redo" : "looprig undo",
+  };
+}

@@ -1,0 +1,134 @@
+/**
+ * What can be known of a root without holding it: its record, the history of its sessions, the live tree. The view is made
+ * of it, and the workspace, which may also write, builds on the same.
+ */
+import { isLooprigError, nodeFileSystem, WorkspaceRootChangedError } from "../core/index.js";
+import type { Abortable, CanonicalRoot, FileSystem, SessionId, SnapshotRef, WorkspacePath } from "../core/index.js";
+import { createSessionStore } from "../session-store/index.js";
+import type { Placement, SessionEvent, SessionStore } from "../session-store/index.js";
+import type { Storage } from "../storage/index.js";
+import { createWorkspaceStore } from "../workspace-store/index.js";
+import type { CaptureProgress, CaptureRules, ScanResult, Tree, WorkspaceStore } from "../workspace-store/index.js";
+import { captureRules } from "./capture-rules.js";
+import type { CaptureSettings } from "./contracts.js";
+import { foldHistory } from "./history.js";
+import type { FoldedHistory, SessionTrace } from "./history.js";
+import { identify } from "./root-identity.js";
+import { RootRecord } from "./root-record.js";
+import { createPlanStore } from "./restore/plan-store.js";
+import type { PlanStore } from "./restore/plan-store.js";
+import { ownPathsOf } from "./restore/plan-record.js";
+import { rootKey } from "./root-lease.js";
+
+export interface ReaderOptions {
+  readonly storage: Storage;
+  readonly root: CanonicalRoot;
+  readonly placement: Placement;
+  readonly settings?: CaptureSettings | undefined;
+  readonly onProgress?: ((progress: CaptureProgress) => void) | undefined;
+  readonly fileSystem?: FileSystem | undefined;
+  readonly clock?: (() => Date) | undefined;
+}
+
+export class RootReader {
+  readonly storage: Storage;
+  readonly root: CanonicalRoot;
+  readonly placement: Placement;
+  readonly settings: CaptureSettings;
+  readonly fileSystem: FileSystem;
+  readonly clock: () => Date;
+  readonly sessions: SessionStore;
+  readonly store: WorkspaceStore;
+  readonly record: RootRecord;
+  readonly plans: PlanStore;
+  readonly onProgress: ((progress: CaptureProgress) => void) | undefined;
+
+  constructor(options: ReaderOptions) {
+    const { storage, root, fileSystem = nodeFileSystem, clock = () => new Date() } = options;
+    this.storage = storage;
+    this.root = root;
+    this.placement = options.placement;
+    this.settings = options.settings ?? {};
+    this.fileSystem = fileSystem;
+    this.clock = clock;
+    this.onProgress = options.onProgress;
+    this.sessions = createSessionStore(storage, { clock });
+    this.store = createWorkspaceStore(storage, { fileSystem });
+    this.record = new RootRecord(storage.kv, root);
+    this.plans = createPlanStore(storage, { root, rootKey: rootKey(root, fileSystem) });
+  }
+
+  async history(options: Abortable = {}): Promise<FoldedHistory> {
+    const summaries = await this.sessions.list({ ...options, root: this.root });
+    const traces: SessionTrace[] = [];
+    for (const { id, state } of summaries) {
+      if (state !== "deleting") traces.push(await this.trace(id, state === "live", options));
+    }
+    return foldHistory(this.root, (await this.record.read(options)) !== undefined, traces);
+  }
+
+  /** The events of one session, as far as they can be read. */
+  async trace(id: SessionId, live: boolean, options: Abortable = {}): Promise<SessionTrace> {
+    const events: SessionEvent[] = [];
+    try {
+      for await (const event of this.sessions.read(id, options)) events.push(event);
+      return { id, live, damaged: false, events };
+    } catch (error) {
+      if (isLooprigError(error, "journal.damaged")) return { id, live, damaged: true, events };
+      // Deleted between the listing and the reading.
+      if (isLooprigError(error, "session.unknown")) return { id, live, damaged: false, events };
+      throw error;
+    }
+  }
+
+  async rules(options: Abortable = {}): Promise<CaptureRules> {
+    return captureRules(await this.record.read(options), this.settings, this.placement, this.storage.locality);
+  }
+
+  /** The live tree, hashed and not stored. Throws `workspace_root.changed` when the root is gone. */
+  async scan(options: Abortable = {}): Promise<ScanResult> {
+    this.assertPresent();
+    return this.store.scan({ ...(await this.scanOptions(options)), ...options });
+  }
+
+  async scanOptions(options: Abortable = {}) {
+    return {
+      root: this.root,
+      rules: await this.rules(options),
+      ownDirectories: this.#ownDirectories(),
+      ownPaths: await this.#ownPaths(options),
+      onProgress: this.onProgress,
+    };
+  }
+
+  assertPresent(): void {
+    if (identify(this.fileSystem, this.root) !== undefined) return;
+    throw new WorkspaceRootChangedError(
+      "workspace_root.changed",
+      `Cannot look at "${this.root}": no directory stands there now; \`looprig restore\` builds it anew`,
+      { root: this.root, state: "missing" },
+    );
+  }
+
+  async tree(ref: SnapshotRef | "now", options: Abortable = {}): Promise<Tree> {
+    return ref === "now" ? (await this.scan(options)).tree : this.store.open(ref, options);
+  }
+
+  /** Our own stores, known by identity, so that a link or bind mount cannot make us capture ourselves (B2). */
+  #ownDirectories(): readonly { readonly dev: bigint; readonly ino: bigint }[] {
+    return this.store.persistencePaths().flatMap((each) => {
+      try {
+        const { dev, ino } = this.fileSystem.stat(each);
+        return [{ dev, ino }];
+      } catch {
+        return [];
+      }
+    });
+  }
+
+  /** Files that an unsettled plan has beside their targets (U9). */
+  async #ownPaths(options: Abortable): Promise<ReadonlySet<WorkspacePath>> {
+    const plan = await this.plans.read(options);
+    return plan === undefined ? new Set() : ownPathsOf(plan.record);
+  }
+}

@@ -1,0 +1,39 @@
+/** Sessions and roots of a storage, for listings and deletion. */
+import type { Abortable, CanonicalRoot } from "../core/index.js";
+import { createSessionStore } from "../session-store/index.js";
+import type { SessionSummary } from "../session-store/index.js";
+import type { Storage } from "../storage/index.js";
+import { createWorkspaceStore } from "../workspace-store/index.js";
+import { recordedRoots } from "./root-record.js";
+
+/** Newest first. */
+export function listSessions(
+  storage: Storage,
+  options: Abortable & { readonly root?: string | undefined } = {},
+): Promise<readonly SessionSummary[]> {
+  return createSessionStore(storage).list(options);
+}
+
+/**
+ * Deletes a session that is not live: its journal first, then its pins, so that no journal ever names what nothing keeps.
+ * A deletion cut short is finished by calling it again. `session.unknown`, `session.ambiguous`, `lease.held`.
+ */
+export async function deleteSession(
+  storage: Storage,
+  idOrPrefix: string,
+  options: Abortable = {},
+): Promise<SessionSummary> {
+  const sessions = createSessionStore(storage);
+  const found = await sessions.find(idOrPrefix, options);
+  await sessions.delete(found.id, { command: "sessions rm" }, options);
+  await createWorkspaceStore(storage).unpin({ owner: found.id }, options);
+  return found;
+}
+
+/** Every root a session was ever attached to, most recently used first. */
+export async function knownRoots(
+  storage: Storage,
+  options: Abortable = {},
+): Promise<readonly { readonly root: CanonicalRoot; readonly lastAt: Date }[]> {
+  return [...(await recordedRoots(storage.kv, options))].sort((a, b) => b.lastAt.getTime() - a.lastAt.getTime());
+}

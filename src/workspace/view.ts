@@ -1,0 +1,211 @@
+/** The read-only view of a root: it takes no lease and writes nothing but the stat index. */
+import { LooprigError, SnapshotError, displayName, parseWorkspacePath } from "../core/index.js";
+import type { Abortable, CanonicalRoot, LeaseHolder, SessionId, SnapshotRef, WorkspacePath } from "../core/index.js";
+import type { Tree, TreeChange, TreeEntry } from "../workspace-store/index.js";
+import { Attribution } from "./attribution.js";
+import type {
+  Change,
+  Checkpoint,
+  FileDiff,
+  RefLike,
+  ResolvedRef,
+  RestoreAction,
+  RestorePlan,
+  RootHistory,
+  WorkspaceView,
+} from "./contracts.js";
+import { changeKind, entryKind, fileDiff } from "./file-diff.js";
+import type { ReadSide } from "./file-diff.js";
+import type { FoldedHistory } from "./history.js";
+import { readLiveFile } from "./live-file.js";
+import { onlyPaths } from "./only-paths.js";
+import { makePlan } from "./planning.js";
+import { parsePurpose } from "./restore-purpose.js";
+import { resolveRef } from "./references.js";
+import { holderOf } from "./root-holder.js";
+import type { RootReader } from "./root-reader.js";
+
+export class RootView implements WorkspaceView {
+  protected readonly reader: RootReader;
+  readonly #onClose: () => Promise<void>;
+
+  constructor(reader: RootReader, onClose: () => Promise<void>) {
+    this.reader = reader;
+    this.#onClose = onClose;
+  }
+
+  get root(): CanonicalRoot {
+    return this.reader.root;
+  }
+
+  history(options: Abortable = {}): Promise<RootHistory> {
+    return this.reader.history(options);
+  }
+
+  async *checkpoints(options: Abortable & { limit?: number | undefined } = {}): AsyncIterable<Checkpoint> {
+    const { checkpoints } = await this.reader.history(options);
+    yield* options.limit === undefined
+      ? checkpoints
+      : checkpoints.slice(Math.max(0, checkpoints.length - options.limit));
+  }
+
+  holder(options: Abortable = {}): Promise<(LeaseHolder & { readonly root: string }) | undefined> {
+    return holderOf(this.reader, options);
+  }
+
+  async changes(options: Abortable & { since?: RefLike | undefined } = {}): Promise<readonly Change[]> {
+    const history = await this.reader.history(options);
+    if (options.since === undefined && history.checkpoints.length === 0) return [];
+    const since = resolveRef(history, options.since ?? "last");
+    const [from, to] = [await this.reader.tree(since.ref, options), await this.reader.tree("now", options)];
+    return this.attribute(history, since.checkpoint?.order ?? 0, this.reader.store.diff(from, to, options), options);
+  }
+
+  async *diff(
+    options: Abortable & {
+      from?: RefLike | undefined;
+      to?: RefLike | undefined;
+      paths?: readonly string[] | undefined;
+    } = {},
+  ): AsyncIterable<FileDiff> {
+    const history = await this.reader.history(options);
+    const span = options.from === undefined && options.to === undefined ? lastTurn(history) : given(history, options);
+    if (span === undefined) return;
+    const [from, to] = [await this.reader.tree(span.from, options), await this.reader.tree(span.to, options)];
+    const paths = options.paths?.map((path) => parseWorkspacePath(path));
+    for await (const change of this.reader.store.diff(from, to, { ...options, paths })) {
+      yield await fileDiff(change, this.#side(span.from), this.#side(span.to), options);
+    }
+  }
+
+  async resolve(ref: RefLike, options: Abortable = {}): Promise<ResolvedRef> {
+    return resolveRef(await this.reader.history(options), ref);
+  }
+
+  async tree(ref: RefLike, options: Abortable = {}): Promise<Tree> {
+    return this.reader.tree((await this.resolve(ref, options)).ref, options);
+  }
+
+  async *readFile(ref: RefLike, path: string, options: Abortable = {}): AsyncIterable<Uint8Array> {
+    const resolved = await this.resolve(ref, options);
+    const tree = await this.reader.tree(resolved.ref, options);
+    const entry = await tree.lookup(parseWorkspacePath(path));
+    yield* this.#bytes(tree.ref, path as WorkspacePath, entry, this.#side(resolved.ref));
+  }
+
+  async materialize(
+    ref: RefLike,
+    dest: string,
+    options: Abortable & { readonly paths?: readonly string[] | undefined } = {},
+  ): Promise<{ readonly entries: number; readonly bytes: number }> {
+    const { ref: resolved } = await this.resolve(ref, options);
+    if (resolved === "now")
+      throw new LooprigError("ref.unknown", 'Cannot write "now" elsewhere: take a checkpoint first', { given: ref });
+    const whole = await this.reader.store.open(resolved, options);
+    const paths = options.paths?.map((path) => parseWorkspacePath(path));
+    const tree = paths === undefined ? whole : onlyPaths(whole, paths);
+    return this.reader.store.materialize(tree, dest, { signal: options.signal });
+  }
+
+  async plan(action: RestoreAction, options: Abortable = {}): Promise<RestorePlan> {
+    const [history, present] = [await this.reader.history(options), await this.reader.tree("now", options)];
+    return makePlan(this.reader, action, { history, present, asker: this.asker() }, options);
+  }
+
+  async unsettled(options: Abortable = {}): Promise<{ readonly planId: string; readonly action: string } | undefined> {
+    const plan = await this.reader.plans.read(options);
+    return plan === undefined
+      ? undefined
+      : { planId: plan.record.planId, action: parsePurpose(plan.record.purpose).action };
+  }
+
+  async storedBytes(options: Abortable = {}): Promise<number> {
+    let bytes = 0;
+    for (const prefix of ["packs/", "index/"]) {
+      for await (const { size } of this.reader.storage.blobs.list(prefix, options)) bytes += size;
+    }
+    return bytes;
+  }
+
+  close(): Promise<void> {
+    return this.#onClose();
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close();
+  }
+
+  /** The session that asks, where there is one: its own changes are told apart from those of others. */
+  protected asker(): SessionId | undefined {
+    return undefined;
+  }
+
+  /** Names who made each change. `since`: the order from which windows count. */
+  protected async attribute(
+    history: FoldedHistory,
+    since: number,
+    changes: AsyncIterable<TreeChange>,
+    options: Abortable,
+  ): Promise<readonly Change[]> {
+    const attribution = await Attribution.load(this.reader.store, history, since, options);
+    const named: Change[] = [];
+    for await (const change of changes) {
+      const by = attribution.by(change.path, change.after, this.asker());
+      named.push({ path: change.path, kind: changeKind(change), entry: entryKind(change), by });
+    }
+    return named;
+  }
+
+  #side(ref: SnapshotRef | "now"): ReadSide {
+    return (entry, change) =>
+      ref === "now"
+        ? readLiveFile(this.reader.fileSystem, this.reader.root, change.path)
+        : this.reader.store.read(entry, { path: change.path });
+  }
+
+  async *#bytes(
+    ref: SnapshotRef,
+    path: WorkspacePath,
+    entry: TreeEntry | undefined,
+    read: ReadSide,
+  ): AsyncIterable<Uint8Array> {
+    if (entry?.kind === "file") yield* read(entry, { path, before: undefined, after: entry });
+    else if (entry?.kind === "symlink") yield Buffer.from(entry.target);
+    else if (entry?.kind === "omitted") {
+      throw new SnapshotError(
+        "snapshot.path_omitted",
+        `Cannot show ${displayName(path)}: it was left out of the snapshot as "${entry.class}"`,
+        { ref, path, class: entry.class },
+      );
+    } else {
+      const found = entry === undefined ? "there is nothing of that name" : "it is a directory";
+      throw new SnapshotError("snapshot.path_missing", `Cannot show ${displayName(path)}: ${found} in that snapshot`, {
+        ref,
+        path,
+      });
+    }
+  }
+}
+
+interface Span {
+  readonly from: SnapshotRef | "now";
+  readonly to: SnapshotRef | "now";
+}
+
+/** The newest turn that changed something. */
+function lastTurn(history: RootHistory): Span | undefined {
+  const turn = history.turns.findLast(
+    (each) => each.from !== undefined && each.to !== undefined && each.from !== each.to,
+  );
+  return turn?.from === undefined || turn.to === undefined ? undefined : { from: turn.from, to: turn.to };
+}
+
+function given(
+  history: RootHistory,
+  options: { readonly from?: RefLike | undefined; readonly to?: RefLike | undefined },
+): Span {
+  return {
+    from: resolveRef(history, options.from ?? "last").ref,
+    to: resolveRef(history, options.to ?? "now").ref,
+  };
+}
