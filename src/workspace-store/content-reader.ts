@@ -34,8 +34,7 @@ export class ContentReader {
   readonly #sink: ObjectSink | undefined;
   readonly #now: () => number;
   readonly #pace: () => Promise<void> | undefined;
-  // One byte more than the largest piece shows growth without another call.
-  readonly #buffer = Buffer.allocUnsafe(pieceBytes + 1);
+  readonly #buffer = Buffer.allocUnsafe(pieceBytes);
   /** Bytes read so far, repeats included. */
   bytesRead = 0;
 
@@ -94,10 +93,10 @@ export class ContentReader {
     return { kind: "read", id, stats: before, settled };
   }
 
-  /** Undefined when the file does not have the expected length. Leaves the bytes in the buffer. */
+  /** Undefined when the file is shorter than it was; growth shows in its stats. Leaves the bytes in the buffer. */
   #hashSmall(fd: number, { size }: BigIntStats): ContentId | undefined {
     const expected = Number(size);
-    if (this.#fill(fd, 0, expected + 1) !== expected) return undefined;
+    if (this.#fill(fd, 0, expected) !== expected) return undefined;
     return contentIdOf(this.#buffer.subarray(0, expected));
   }
 
