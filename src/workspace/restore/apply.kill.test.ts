@@ -1,0 +1,129 @@
+/** A kill at every single effect of apply, finish and settle ends at exactly the old tree or exactly the new one. */
+import { describe, expect, test } from "vitest";
+import { nodeFileSystem } from "../../core/index.js";
+import { after, before } from "./testing/scenario.js";
+import { Killed, killAt, operationsBetween, Scene } from "./testing/scene.js";
+import type { Killer } from "./testing/scene.js";
+import { readTree } from "./testing/trees.js";
+import type { Nodes } from "./testing/trees.js";
+
+const operations = await operationsBetween(before, after);
+const scene = (): Scene => new Scene(before, after, operations);
+
+async function applyAndFinish(of: Scene, killer: Killer): Promise<void> {
+  using applied = await of.apply({ fileSystem: killer.fileSystem, plans: of.plans(killer.storage) });
+  await applied.finish();
+}
+
+/** Runs to the effect at which it dies; false when it ended before. */
+async function dies(run: () => Promise<unknown>, killer: Killer): Promise<boolean> {
+  try {
+    await run();
+  } catch (error) {
+    if (!killer.dead()) throw error;
+  }
+  return killer.dead();
+}
+
+const effectsOf = async (run: (of: Scene, killer: Killer) => Promise<unknown>): Promise<number> => {
+  using of = scene();
+  const killer = killAt(of.storage, -1);
+  await run(of, killer);
+  return killer.count();
+};
+
+describe("a killed restore", () => {
+  test("applies exactly when nothing kills it", async () => {
+    using of = scene();
+    using applied = await of.apply();
+    expect(await applied.finish()).toEqual({ raced: [] });
+    expect(of.tree()).toEqual(after);
+    expect(await of.plans().read()).toBeUndefined();
+  });
+
+  test("is settled to exactly the old or the new tree, whichever effect it died at", async () => {
+    const total = await effectsOf(applyAndFinish);
+    expect(total).toBeGreaterThan(200);
+    const outcomes = new Map<Nodes, number>();
+    for (let number = 1; number <= total; number++) {
+      using of = scene();
+      const killer = killAt(of.storage, number);
+      expect(await dies(() => applyAndFinish(of, killer), killer), `effect ${number}`).toBe(true);
+      const phase = (await of.plans().read())?.phase;
+      const settled = await of.settle();
+      const expected = phase === "staging" || (phase === undefined && number < total / 2) ? before : after;
+      expect(of.tree(), `effect ${number}, phase ${String(phase)}`).toEqual(expected);
+      expect(settled?.skipped ?? []).toEqual([]);
+      expect(await of.plans().read()).toBeUndefined();
+      outcomes.set(expected, (outcomes.get(expected) ?? 0) + 1);
+    }
+    expect(outcomes.size).toBe(2);
+  });
+
+  test("is settled the same when settling is killed too, at every effect of it", async () => {
+    const total = await effectsOf(applyAndFinish);
+    // Deaths spread over all phases; each then dies again at every effect of its settling.
+    for (let number = 1; number <= total; number += Math.max(1, Math.floor(total / 9))) {
+      for (let second = 1; ; second++) {
+        using of = scene();
+        const killer = killAt(of.storage, number);
+        await dies(() => applyAndFinish(of, killer), killer);
+        const phase = (await of.plans().read())?.phase;
+        const again = killAt(of.storage, second);
+        const died = await dies(() => of.settle(again.fileSystem, of.plans(again.storage)), again);
+        await of.settle();
+        const expected = phase === "staging" || (phase === undefined && number < total / 2) ? before : after;
+        expect(of.tree(), `effect ${number}, phase ${String(phase)}, then ${second}`).toEqual(expected);
+        expect(await of.plans().read()).toBeUndefined();
+        if (!died) break;
+      }
+    }
+  });
+
+  test("is rolled back when it dies while taking back a failure", async () => {
+    const failing = (of: Scene, number: number): { run: () => Promise<unknown>; killer: Killer } => {
+      const killer = killAt(of.storage, number);
+      const run = () =>
+        of.apply({
+          fileSystem: {
+            ...killer.fileSystem,
+            mkdir: (path, mode) => {
+              if (String(path).endsWith("/fresh")) throw Object.assign(new Error("full"), { code: "ENOSPC" });
+              killer.fileSystem.mkdir(path, mode);
+            },
+          },
+          plans: of.plans(killer.storage),
+        });
+      return { run, killer };
+    };
+    let whole = 0;
+    {
+      using of = scene();
+      const { run, killer } = failing(of, -1);
+      await expect(run()).rejects.toMatchObject({ code: "restore.failed" });
+      expect(of.tree()).toEqual(before);
+      whole = killer.count();
+    }
+    let rollingBack = 0;
+    for (let number = 1; number <= whole; number++) {
+      using of = scene();
+      const { run, killer } = failing(of, number);
+      expect(await dies(run, killer), `effect ${number}`).toBe(true);
+      const phase = (await of.plans().read())?.phase;
+      if (phase === "rolling-back") rollingBack++;
+      await of.settle(nodeFileSystem);
+      // Dead after the commit point and before the roll-back was written down: completed, which is as good.
+      expect(readTree(of.dir), `effect ${number}, phase ${String(phase)}`).toEqual(phase === "committing" ? after : before);
+      expect(await of.plans().read()).toBeUndefined();
+    }
+    expect(rollingBack).toBeGreaterThan(20);
+  });
+
+  test("a dead process throws what killed it, or says that the plan is unsettled", async () => {
+    using of = scene();
+    const killer = killAt(of.storage, 5);
+    await expect(applyAndFinish(of, killer)).rejects.toSatisfy(
+      (error) => error instanceof Killed || (error as { code?: string }).code === "restore.unsettled",
+    );
+  });
+});

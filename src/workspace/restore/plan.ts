@@ -1,0 +1,63 @@
+/**
+ * What a plan is: for each path what stands there and what is to stand there, and what was left alone, with the reason.
+ * `planner` makes plans, `apply` and `settle` carry them out; neither knows the other.
+ */
+import type { WorkspacePath } from "../../core/index.js";
+import type { TreeEntry } from "../../workspace-store/index.js";
+import type { ChangedBy } from "../changed-by.js";
+
+/** An entry a plan may take away or put in place. Omitted ones are never part of an operation (U14). */
+export type PlannedEntry = Exclude<TreeEntry, { kind: "omitted" }>;
+
+export interface PlannedOperation {
+  readonly path: WorkspacePath;
+  /** What stands there now; undefined for nothing. Applying refuses when it is something else by then. */
+  readonly expected: PlannedEntry | undefined;
+  /** What is to stand there; undefined for nothing. Never the same as `expected`. */
+  readonly target: PlannedEntry | undefined;
+}
+
+/**
+ * Why a path is left as it is: nothing of ours explains its bytes, another session's record does, it is not in the tree
+ * (U14), or it is a directory in which something stays.
+ */
+export type KeptReason = "foreign" | "other-session" | "omitted" | "not-empty";
+
+export interface TreePlan {
+  /** In byte order of paths, each path once, directories that have to be made included. */
+  readonly operations: readonly PlannedOperation[];
+  readonly kept: readonly { readonly path: WorkspacePath; readonly reason: KeptReason }[];
+  readonly conflicts: readonly { readonly path: WorkspacePath; readonly by: ChangedBy }[];
+  /** The kept paths whose reason is "omitted". */
+  readonly omitted: readonly WorkspacePath[];
+  /** Paths of the operations that leave something there, and of those that leave nothing. Directories count like files. */
+  readonly writes: readonly WorkspacePath[];
+  readonly deletes: readonly WorkspacePath[];
+}
+
+/** Whether two entries are the same to a plan. Directories compare by kind and mode: what is in them has paths of its own. */
+export function sameEntry(a: TreeEntry | undefined, b: TreeEntry | undefined): boolean {
+  if (a === undefined || b === undefined) return a === b;
+  switch (a.kind) {
+    case "file":
+      return b.kind === "file" && a.mode === b.mode && a.size === b.size && a.id === b.id;
+    case "directory":
+      return b.kind === "directory" && a.mode === b.mode;
+    case "symlink":
+      return b.kind === "symlink" && a.target === b.target;
+    case "omitted":
+      return b.kind === "omitted" && a.class === b.class;
+    default:
+      return a satisfies never;
+  }
+}
+
+export const isDirectory = (entry: TreeEntry | undefined): boolean => entry?.kind === "directory";
+
+/** Same bytes, other permission bits: the file is changed in place and nothing is staged. */
+export function isModeChange(operation: Pick<PlannedOperation, "expected" | "target">): boolean {
+  const { expected, target } = operation;
+  return (
+    expected?.kind === "file" && target?.kind === "file" && expected.id === target.id && expected.size === target.size
+  );
+}
