@@ -14,7 +14,8 @@ export type ReadSide = (entry: Extract<TreeEntry, { kind: "file" }>, change: Tre
 const comparedBytesMax = 1024 * 1024;
 const textBytesMax = 1024 * 1024;
 /** Where two files differ in more places than this, an exact script costs more than anybody reads. */
-const editsMax = 20_000;
+const editsMax = 2_000;
+const scriptMsMax = 200;
 
 type Side = { readonly text: string } | "absent" | "binary" | "large";
 
@@ -76,7 +77,7 @@ function count(before: Side, after: Side): { added: number; removed: number } | 
   if (a === "" || b === "") return { added: lines(b), removed: lines(a) };
   let added = 0;
   let removed = 0;
-  const parts = diffLines(a, b, { maxEditLength: editsMax }) as ReturnType<typeof diffLines> | undefined;
+  const parts = diffLines(a, b, { maxEditLength: editsMax, timeout: scriptMsMax });
   if (parts === undefined) return { added: lines(b), removed: lines(a) };
   for (const part of parts) {
     if (part.added) added += part.count;
@@ -117,8 +118,8 @@ function render(change: TreeChange, kind: Change["kind"], before: Side, after: S
       b,
       undefined,
       undefined,
-      { context: 3, maxEditLength: editsMax },
-    ) as string | undefined;
+      { context: 3, maxEditLength: editsMax, timeout: scriptMsMax },
+    );
     const body = patch?.replace(/^=+\n/, "") ?? `${name}: differs in too many places to show`;
     heading.push(
       body.length > textBytesMax ? `${body.slice(0, textBytesMax)}\n… cut after ${textBytesMax} characters` : body,

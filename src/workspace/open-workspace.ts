@@ -126,7 +126,9 @@ async function own(
   const disturbed = running.length > 0;
   const owned = new OwnedRoot({ reader, journal, rootLease, coordinator, directory, disturbed });
   await announce(owned, recorded, directory, command);
-  undo.push(async () => void (await owned.append({ type: "session-closed" })));
+  undo.push(async () => {
+    await owned.append({ type: "session-closed" });
+  });
   if (!owned.missing) {
     await settlePlans(owned, { signal });
     await settleSessions(owned, { signal });

@@ -184,7 +184,7 @@ export class OwnedRoot {
 
   async #countChanges(from: SnapshotRef, result: CaptureResult): Promise<number> {
     let count = 0;
-    for await (const _ of this.reader.store.diff(await this.reader.store.open(from), result.tree)) count++;
+    for await (const _change of this.reader.store.diff(await this.reader.store.open(from), result.tree)) count++;
     return count;
   }
 

@@ -1,5 +1,5 @@
-import { Directory, errnoOf, isMissing } from "../core/index.js";
-import type { FileSystem } from "../core/index.js";
+import { errnoOf, isMissing } from "../core/index.js";
+import type { Directory, FileSystem } from "../core/index.js";
 
 /** Removes `name` and everything in it; absent is fine. Links are removed, never followed; another file system is never entered. */
 export function removeTree(fileSystem: FileSystem, parent: Directory, name: string): void {

@@ -24,6 +24,6 @@ export const toJson = (purpose: RestorePurpose): Json => JSON.parse(canonicalJso
 /** The record's digest was checked by the plan store, so its shape is ours. */
 export function parsePurpose(json: Json): RestorePurpose {
   const purpose = json as unknown as RestorePurpose;
-  invariant(purpose.v === 0, "BUG: a plan's purpose has another version than its record");
+  invariant((purpose.v as number) === 0, "BUG: a plan's purpose has another version than its record");
   return purpose;
 }

@@ -72,7 +72,7 @@ function decideWithoutWriting(plan: RestorePlan, { action, tree }: PlanDetails):
   const stops = action.kind !== "restore" && (action.onConflict ?? "stop") === "stop";
   const result = stops && plan.conflicts.length > 0 ? "conflict" : tree.operations.length === 0 ? "nothing" : undefined;
   if (result === undefined) return undefined;
-  const { writes: _, deletes: __, ...seen } = plan;
+  const { writes: _writes, deletes: _deletes, ...seen } = plan;
   return { ...seen, result, written: [], deleted: [], safety: null, reverse: null };
 }
 
@@ -162,7 +162,7 @@ function receipt(
   checkpoint: Checkpoint,
   raced: readonly WorkspacePath[],
 ): RestoreReceipt {
-  const { writes: _, deletes: __, ...seen } = plan;
+  const { writes: _writes, deletes: _deletes, ...seen } = plan;
   const foreign: ChangedBy = { kind: "foreign" };
   const conflicts = [...plan.conflicts, ...raced.map((path) => ({ path, by: foreign }))];
   return {

@@ -15,6 +15,6 @@ export async function holderOf(
     held.find(({ folded }) => folded === ours) ??
     held.find(({ folded }) => folded.startsWith(`${ours}/`) || ours.startsWith(folded === "/" ? "/" : `${folded}/`));
   if (found === undefined) return undefined;
-  const { folded: _, ...holder } = found;
+  const { folded: _folded, ...holder } = found;
   return holder;
 }
