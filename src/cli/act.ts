@@ -1,0 +1,188 @@
+/**
+ * Undo, redo and restore are one course: plan, show, ask, apply, report. Each command only says what is wanted.
+ *
+ * Without a yes (from --yes or a terminal to ask on), and for a dry run, only a view is opened: no lease, nothing written.
+ * With one, the root is taken first, so that nobody of ours changes it between the plan and the answer.
+ */
+import { LooprigError, isLooprigError } from "../core/index.js";
+import type {
+  RefLike,
+  RestoreAction,
+  RestorePlan,
+  RestoreReceipt,
+  RootHistory,
+  Workspace,
+  WorkspaceView,
+} from "../workspace/index.js";
+import { ask } from "./ask.js";
+import { questionFor } from "./consent.js";
+import type { Context } from "./context.js";
+import { countLines, spanOf } from "./diff-counts.js";
+import { planDocument, receiptDocument } from "./documents.js";
+import { exit } from "./exit-codes.js";
+import { typedPath } from "./path-arguments.js";
+import { withView, withWorkspace } from "./place.js";
+import type { Place } from "./place.js";
+import { conflictText, dryRunText, foreignText, nothingText, planText, receiptText } from "./render-plan.js";
+import type { PlanView } from "./render-plan.js";
+import { sessionNames } from "./session-names.js";
+
+export interface Deed {
+  /** Window changes are always part of the plan: planning changes nothing, and consent is asked here. */
+  readonly action: (history: RootHistory) => RestoreAction;
+  readonly dryRun: boolean;
+  /** What others are shown as the holder while it works: `undo t1`. */
+  readonly title: string;
+  /** For a restore: what it goes towards. */
+  readonly ref?: RefLike;
+  /** The root is gone and was agreed to be built again. */
+  readonly recreate?: boolean;
+}
+
+export async function act(context: Context, place: Place, deed: Deed): Promise<number> {
+  const { yes } = context.globals;
+  if (deed.dryRun || (!yes && !context.canAsk)) {
+    return withView(context, place, async (view) => preview(context, place, deed, view));
+  }
+  const options = { command: deed.title, ...(deed.recreate === true ? { missingRoot: "recreate" as const } : {}) };
+  return withWorkspace(context, place, options, async (workspace) => perform(context, place, deed, workspace));
+}
+
+async function preview(context: Context, place: Place, deed: Deed, view: WorkspaceView): Promise<number> {
+  const made = await makePlan(context, place, deed, view);
+  if (made.exitCode !== undefined) return made.exitCode;
+  const { plan, shown } = made;
+  if (!deed.dryRun) throw consentNeeded(plan);
+  const conflict = stops(plan, made.action);
+  if (context.globals.json) {
+    await context.document(plan.action, place.root, planDocument(plan, conflict ? "conflict" : "done", true));
+  } else {
+    await context.print(foreignText(shown) + planText(shown) + dryRunText(shown));
+  }
+  return conflict ? exit.conflict : exit.done;
+}
+
+async function perform(context: Context, place: Place, deed: Deed, workspace: Workspace): Promise<number> {
+  const made = await makePlan(context, place, deed, workspace);
+  if (made.exitCode !== undefined) return made.exitCode;
+  const { plan, shown } = made;
+  // The rebuilding of a root that is gone was agreed to before it was opened.
+  const asks = !context.globals.yes && deed.recreate !== true;
+  await showPlan(context, { ...shown, listed: listedMax }, asks);
+  if (asks && !(await ask(context, questionFor(plan, shown.lines)))) {
+    await context.say("Nothing was written.\n");
+    if (context.globals.json) await context.document(plan.action, place.root, planDocument(plan, "refused", false));
+    return exit.failed;
+  }
+  const receipt = await workspace.apply(plan, { signal: context.signal });
+  if (context.globals.json) await context.document(plan.action, place.root, receiptDocument(receipt));
+  else {
+    const namesSafety = plan.action === "restore" || plan.window.length > 0 || shown.turn?.kind === "command";
+    await context.report(receiptText(receipt, { lines: shown.lines, style: context.style, namesSafety }));
+  }
+  return exitCodeOfReceipt(receipt, plan);
+}
+
+/** Enough to judge a plan by; a dry run lists everything. */
+const listedMax = 40;
+
+type Made =
+  | { readonly exitCode: number }
+  | {
+      readonly exitCode?: undefined;
+      readonly action: RestoreAction;
+      readonly plan: RestorePlan;
+      readonly shown: PlanView;
+    };
+
+/** The plan, or the exit status when there is nothing to do, or a conflict, which is then reported. */
+async function makePlan(context: Context, place: Place, deed: Deed, view: WorkspaceView): Promise<Made> {
+  const { signal } = context;
+  const history = await view.history({ signal });
+  const action = deed.action(history);
+  let plan: RestorePlan | undefined;
+  try {
+    plan = await view.plan(action, { signal });
+  } catch (error) {
+    if (!isLooprigError(error, "restore.nothing")) throw error;
+  }
+  const idle = plan === undefined || plan.writes.length + plan.deletes.length + plan.conflicts.length === 0;
+  if (plan === undefined || (idle && deed.recreate !== true)) {
+    await reportNothing(context, place, action, plan);
+    return { exitCode: exit.nothing };
+  }
+  const lines = await countLines(
+    view,
+    spanOf(plan, history.entries, deed.ref),
+    [...plan.writes, ...plan.deletes],
+    signal,
+  );
+  const shown: PlanView = {
+    ...{ plan, lines, history, now: context.now, style: context.style },
+    turn: history.turns.find((turn) => `t${turn.number}` === plan.entry),
+    sessionName: sessionNames(history.sessions),
+    typed: (path) => typedPath(path, place),
+  };
+  if (!deed.dryRun && stops(plan, action)) {
+    if (context.globals.json) await context.document(plan.action, place.root, planDocument(plan, "conflict", false));
+    else await context.print(planText({ ...shown, listed: listedMax }) + conflictText(shown));
+    return { exitCode: exit.conflict };
+  }
+  return { action, plan, shown };
+}
+
+/** Conflicts stop everything unless they are to be skipped and something else is left to do. */
+function stops(plan: RestorePlan, action: RestoreAction): boolean {
+  const skips = action.kind !== "restore" && action.onConflict === "skip";
+  return plan.conflicts.length > 0 && !(skips && plan.writes.length + plan.deletes.length > 0);
+}
+
+async function reportNothing(
+  context: Context,
+  place: Place,
+  action: RestoreAction,
+  plan: RestorePlan | undefined,
+): Promise<void> {
+  if (!context.globals.json) return context.report(nothingText(plan, action.kind));
+  const nothing: RestorePlan = plan ?? {
+    ...{ action: action.kind, passedOver: [], writes: [], deletes: [], kept: [], conflicts: [], omitted: [] },
+    ...{ foreign: [], window: [] },
+  };
+  return context.document(action.kind, place.root, planDocument(nothing, "nothing", false));
+}
+
+/** Where a question follows, the plan stands where the question does if stdout is not what the user looks at. */
+async function showPlan(context: Context, shown: PlanView, asks: boolean): Promise<void> {
+  const { json } = context.globals;
+  if (asks && (json || !context.environment.stdout.terminal)) {
+    const talked = { ...shown, style: context.talkStyle };
+    await context.environment.stderr.write(foreignText(talked) + planText(talked));
+  } else if (asks) await context.print(foreignText(shown) + planText(shown));
+  else await context.report(foreignText(shown) + planText(shown));
+}
+
+function consentNeeded(plan: RestorePlan): LooprigError<"consent.needed"> {
+  const what = [plan.action, plan.entry].filter((part) => part !== undefined).join(" ");
+  return new LooprigError(
+    "consent.needed",
+    `Cannot ${what} without a yes: there is no terminal to ask on, so nothing was written`,
+    { action: plan.action },
+    { hint: "--yes answers it; --dry-run shows what it would do" },
+  );
+}
+
+function exitCodeOfReceipt(receipt: RestoreReceipt, plan: RestorePlan): number {
+  switch (receipt.result) {
+    case "done":
+      return exit.done;
+    case "partly":
+      // Conflicts the plan had were skipped by wish; others are a race that was lost.
+      return receipt.conflicts.length > plan.conflicts.length ? exit.conflict : exit.done;
+    case "conflict":
+      return exit.conflict;
+    case "nothing":
+      return exit.nothing;
+    default:
+      return receipt.result satisfies never;
+  }
+}

@@ -1,0 +1,15 @@
+/** The commands by name. Each module is loaded when its command is called: a start costs what the command costs. */
+import type { Command } from "./command.js";
+
+export const commands: Readonly<Record<string, () => Promise<{ readonly command: Command }>>> = {
+  exec: () => import("./commands/exec.js"),
+  status: () => import("./commands/status.js"),
+  log: () => import("./commands/log.js"),
+  diff: () => import("./commands/diff.js"),
+  show: () => import("./commands/show.js"),
+  undo: () => import("./commands/undo.js"),
+  redo: () => import("./commands/redo.js"),
+  restore: () => import("./commands/restore.js"),
+  snapshot: () => import("./commands/snapshot.js"),
+  sessions: () => import("./commands/sessions.js"),
+};

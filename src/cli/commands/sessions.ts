@@ -1,0 +1,93 @@
+import { LooprigError } from "../../core/index.js";
+import type { SessionSummary } from "../../session-store/index.js";
+import { count } from "../amounts.js";
+import { usage } from "../args.js";
+import { ask } from "../ask.js";
+import { defineCommand } from "../command.js";
+import type { Context } from "../context.js";
+import { sessionEntry, sessionsDocument } from "../documents.js";
+import { exit } from "../exit-codes.js";
+import { withPlace } from "../place.js";
+import type { Place } from "../place.js";
+import { sessionsText } from "../render-sessions.js";
+import { findSession, sessionNames } from "../session-names.js";
+
+export const command = defineCommand({
+  grammar: { command: "sessions", options: {}, operands: ["rm", "ID"], required: 0, rest: "none" },
+  usage: "sessions [rm ID]",
+  summary: "list sessions; delete one with its space",
+  notes: [
+    "Without --root the sessions of every root are listed. Deleting a session deletes its history and what only it kept; files in its root stay as they are, and its turns can no longer be undone.",
+  ],
+  run: async (context, { operands: [verb, id] }) => {
+    if (verb !== undefined && verb !== "rm") {
+      throw usage(
+        verb,
+        `Cannot use the word ${JSON.stringify(verb)}: sessions takes only "rm ID"`,
+        "rm ID",
+        "looprig sessions --help",
+      );
+    }
+    if (verb === "rm" && id === undefined) {
+      throw usage("ID", "Cannot delete a session without its ID", "ID", "looprig sessions");
+    }
+    return withPlace(context, async (place) => {
+      const { listSessions } = await import("../../workspace/index.js");
+      const { globals, signal } = context;
+      const all = await listSessions(place.storage, { signal });
+      if (id !== undefined) return remove(context, place, id, all);
+      const shown = all.filter(
+        (each) =>
+          (globals.root === undefined || each.root === place.root) &&
+          (globals.session === undefined || each.id.startsWith(globals.session)),
+      );
+      const root = globals.root === undefined ? null : place.root;
+      if (globals.json) await context.document("sessions", root, sessionsDocument(shown));
+      else if (shown.length === 0) await context.say("No sessions yet. looprig exec -- <command> starts one.\n");
+      else await context.print(sessionsText(shown, viewOf(context, all)));
+      return exit.done;
+    });
+  },
+});
+
+const viewOf = ({ environment, now, style }: Context, all: readonly SessionSummary[]) => ({
+  ...{ home: environment.home, now, style },
+  sessionName: sessionNames(all.map((each) => each.id)),
+});
+
+async function remove(context: Context, place: Place, given: string, all: readonly SessionSummary[]): Promise<number> {
+  const { deleteSession } = await import("../../workspace/index.js");
+  const { globals, signal } = context;
+  const id = findSession(
+    given,
+    all.map((each) => each.id),
+  );
+  const session = all.find((each) => each.id === id);
+  const view = viewOf(context, all);
+  const name = view.sessionName(id);
+  if (!globals.yes) {
+    if (!context.canAsk) {
+      throw new LooprigError(
+        "consent.needed",
+        `Cannot delete session ${name} without a yes: there is no terminal to ask on, so nothing was deleted`,
+        { action: "sessions rm" },
+        { hint: "--yes answers it" },
+      );
+    }
+    if (session !== undefined)
+      await context.environment.stderr.write(sessionsText([session], { ...view, style: context.talkStyle }));
+    const turns = session === undefined ? "" : ` with ${count(session.turns, "turn")}`;
+    if (
+      !(await ask(context, { text: `Delete session ${name}${turns}? It cannot be undone afterwards.`, default: "no" }))
+    ) {
+      await context.say("Nothing was deleted.\n");
+      return exit.failed;
+    }
+  }
+  await deleteSession(place.storage, id, { signal });
+  if (globals.json) {
+    const root = session?.root ?? null;
+    await context.document("sessions", root, { deleted: session === undefined ? { id } : sessionEntry(session) });
+  } else await context.report(`Session ${name} is deleted; files stay as they are.\n`);
+  return exit.done;
+}

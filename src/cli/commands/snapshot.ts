@@ -1,0 +1,42 @@
+import { text, value } from "../args.js";
+import { captureOptions, captureSettings } from "../capture-options.js";
+import { defineCommand } from "../command.js";
+import { snapshotDocument } from "../documents.js";
+import { exit } from "../exit-codes.js";
+import { sayWhere, withPlace, withWorkspace } from "../place.js";
+import { Progress } from "../progress.js";
+import { snapshotText } from "../render-snapshot.js";
+import { listOmitted } from "../tree-listing.js";
+
+export const command = defineCommand({
+  grammar: {
+    command: "snapshot",
+    options: {
+      label: value(["-m"], { value: "LABEL", wanted: "a label", parse: text, help: "a name to find it by" }),
+      ...captureOptions,
+    },
+    operands: [],
+    required: 0,
+    rest: "none",
+  },
+  usage: "snapshot [-m LABEL] [--exclude GLOB] [--allow-large]",
+  summary: "checkpoint now",
+  notes: ["Everything below the root is captured, secrets among it, into the state directory; .git is not."],
+  run: async (context, { options }) =>
+    withPlace(context, async (place) => {
+      await sayWhere(context, place);
+      const { json, quiet } = context.globals;
+      const progress = new Progress(context.environment.stderr, "looprig: snapshot", quiet);
+      const opening = { command: "snapshot", capture: captureSettings(options), onProgress: progress.report };
+      return withWorkspace(context, place, opening, async (workspace) => {
+        const { signal } = context;
+        const taken = await workspace.checkpoint({ label: options.label, signal });
+        await progress.done();
+        if (json) {
+          const omitted = await listOmitted(await workspace.tree(taken.ref, { signal }));
+          await context.document("snapshot", place.root, snapshotDocument(taken, omitted));
+        } else await context.report(snapshotText(taken, context.style));
+        return exit.done;
+      }).finally(() => progress.done());
+    }),
+});

@@ -1,0 +1,63 @@
+import { isLooprigError } from "../../core/index.js";
+import type { Context } from "../context.js";
+import type { FileDiff, RestorePlan, RootHistory, WorkspaceView } from "../../workspace/index.js";
+import { defineCommand } from "../command.js";
+import { statusDocument } from "../documents.js";
+import { spanOf } from "../diff-counts.js";
+import { exit } from "../exit-codes.js";
+import { sayWithoutHistory, sessionOf, withPlace, withView } from "../place.js";
+import { statusText } from "../render-status.js";
+import type { StatusData, Undoable } from "../render-status.js";
+import { sessionNames } from "../session-names.js";
+
+export const command = defineCommand({
+  grammar: { command: "status", options: {}, operands: [], required: 0, rest: "none" },
+  usage: "status",
+  summary: "what changed since the last checkpoint, and by whom; what can be undone",
+  notes: [
+    "A change is a record of ours (a file tool's own write), in a window (made while a command ran, so perhaps by someone else), or not by looprig.",
+  ],
+  run: async (context) =>
+    withPlace(context, async (place) => {
+      const { json } = context.globals;
+      const { signal } = context;
+      return withView(context, place, async (view) => {
+        const history = await view.history({ signal });
+        const data: StatusData = {
+          root: place.root,
+          history,
+          holder: await view.holder({ signal }),
+          changes: place.choice.known ? await view.changes({ signal }) : [],
+          unsettled: place.choice.known ? await view.unsettled({ signal }) : undefined,
+          undoable: place.choice.known ? await undoable(context, view, history) : undefined,
+        };
+        if (json) await context.document("status", place.root, statusDocument(data));
+        else if (!place.choice.known && data.holder === undefined) await sayWithoutHistory(context, place);
+        else {
+          const { environment, now, style } = context;
+          const sessionName = sessionNames(history.sessions);
+          await context.print(statusText(data, { home: environment.home, now, sessionName, style }));
+        }
+        return exit.done;
+      });
+    }),
+});
+
+/** What `looprig undo` would take back now, and what that entry changed. */
+async function undoable(context: Context, view: WorkspaceView, history: RootHistory): Promise<Undoable | undefined> {
+  const { signal } = context;
+  let plan: RestorePlan;
+  try {
+    plan = await view.plan({ kind: "undo", includeWindow: true, session: sessionOf(context, history) }, { signal });
+  } catch (error) {
+    if (isLooprigError(error, "restore.nothing", "undo.unprotected")) return undefined;
+    throw error;
+  }
+  if (plan.entry === undefined) return undefined;
+  const span = spanOf(plan, history.entries, undefined);
+  const changed: FileDiff[] = [];
+  // Undo goes from what the entry left to what it found; people want to read what it did.
+  if (span !== undefined)
+    for await (const diff of view.diff({ from: span.to, to: span.from, signal })) changed.push(diff);
+  return { plan, turn: history.turns.find((turn) => `t${turn.number}` === plan.entry), changed };
+}

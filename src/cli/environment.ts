@@ -1,0 +1,28 @@
+/** The world a command runs in, as one value. Only `main.ts` makes one from the real process. */
+import type { FileSystem } from "../core/index.js";
+import type { SignalSource } from "./interrupt.js";
+import type { Output } from "./output.js";
+
+/** Where answers are read from. Nothing is read, and the stream is not even touched, until a question is asked. */
+export interface AnswerSource {
+  readonly terminal: boolean;
+  /** One line without its end; undefined when the input has ended. Rejects with the signal's reason on abort. */
+  readLine(signal: AbortSignal): Promise<string | undefined>;
+}
+
+export interface Environment {
+  /** The words after the program's name, in the reversible spelling of core's names. */
+  readonly words: readonly string[];
+  readonly env: Readonly<Record<string, string | undefined>>;
+  readonly platform: NodeJS.Platform;
+  readonly cwd: string;
+  readonly home: string;
+  readonly now: () => Date;
+  readonly stdin: AnswerSource;
+  readonly stdout: Output;
+  readonly stderr: Output;
+  readonly fileSystem: FileSystem;
+  readonly signals: SignalSource;
+  /** Ends the process at once: the second Ctrl-C. */
+  readonly stop: (exitCode: number) => void;
+}

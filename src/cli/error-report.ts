@@ -1,0 +1,151 @@
+/** A failure as people read it on stderr, or as the document `looprig.error/1`. Pure. */
+import { displayName, isLooprigError } from "../core/index.js";
+import type { ErrorCode, LooprigErrorOf } from "../core/index.js";
+import { bytes } from "./amounts.js";
+import { columns } from "./columns.js";
+import { holderLine } from "./holder-line.js";
+import { Interrupted } from "./interrupt.js";
+import { sessionNames } from "./session-names.js";
+import { displayRoot, oneLine, shellWord } from "./spelling.js";
+import type { Style } from "./style.js";
+
+export interface ErrorContext {
+  readonly home: string;
+  readonly now: Date;
+  /** The session this command was started from (`LOOPRIG_SESSION`), if it was. */
+  readonly startedFrom: string | undefined;
+  readonly style: Style;
+}
+
+export function errorText(error: unknown, context: ErrorContext): string {
+  if (error instanceof Interrupted) return "";
+  const known = isLooprigError(error);
+  const message = oneLine(known ? messageOf(error, context) : unexpected(error));
+  const lines = [
+    `looprig: ${context.style.red(message)}`,
+    ...(known ? detailLines(error).map((line) => `  ${line}`) : []),
+    ...(known ? hintsOf(error, context) : []).map((hint) => `  ${hint}`),
+  ];
+  return lines.map((line) => `${line}\n`).join("");
+}
+
+export interface ErrorDocument {
+  readonly schema: "looprig.error/1";
+  readonly code: string;
+  readonly message: string;
+  readonly hint?: string;
+  readonly details: unknown;
+}
+
+export function errorDocument(error: unknown, context: Omit<ErrorContext, "style">): ErrorDocument {
+  const schema = "looprig.error/1";
+  if (!isLooprigError(error)) {
+    const code = error instanceof Interrupted ? "interrupted" : "internal";
+    return { schema, code, message: unexpected(error), details: {} };
+  }
+  const { code, message, details } = error;
+  const hint = hintsOf(error, context).join("; ");
+  return { schema, code, message, ...(hint === "" ? {} : { hint }), details };
+}
+
+const unexpected = (error: unknown): string =>
+  error instanceof Error ? `${error.name === "Error" ? "" : `${error.name}: `}${error.message}` : String(error);
+
+type Known = LooprigErrorOf<ErrorCode>;
+
+/** Messages come with the error; only who is in the way is said in the command line's own words. */
+function messageOf(error: Known, { home, now }: Pick<ErrorContext, "home" | "now">): string {
+  const name = sessionNames([]);
+  switch (error.code) {
+    case "workspace_root.busy": {
+      const { root, relation, holder } = error.details;
+      const where =
+        relation === "same" ? "is" : relation === "inside" ? "lies inside a directory" : "holds a directory";
+      const who =
+        holder === undefined ? " by a command that has only just begun" : `: ${holderLine(holder, now, name)}`;
+      return `${displayRoot(root, home)} ${where} in use${who}`;
+    }
+    case "lease.held": {
+      const { holder } = error.details;
+      return holder === undefined ? error.message : `in use: ${holderLine(holder, now, name)}`;
+    }
+    default:
+      return error.message;
+  }
+}
+
+/** What the message counts or summarizes, one per line. */
+function detailLines(error: Known): readonly string[] {
+  switch (error.code) {
+    case "capture.too_large":
+      return columns(
+        error.details.largest.map(({ path, bytes: size }) => [
+          bytes(size),
+          displayName(path),
+          `--exclude ${shellWord(`/${path}/`)}`,
+        ]),
+        { right: [0] },
+      );
+    case "capture.incomplete":
+      return columns(error.details.paths.map(({ path, class: why }) => [displayName(path), why]));
+    case "restore.conflict":
+    case "restore.tree_moved":
+    case "restore.unprotected":
+    case "undo.unprotected":
+    case "undo.needs_consent":
+      return error.details.paths.map((path) => displayName(path));
+    case "ref.ambiguous":
+    case "session.ambiguous":
+      return error.details.candidates;
+    case "snapshot.name_collision":
+      return error.details.pairs.map(([a, b]) => `${displayName(a)} and ${displayName(b)}`);
+    default:
+      return [];
+  }
+}
+
+/** What to type next. The library's hint is for programs; where the command line has words of its own, they stand instead. */
+function hintsOf(error: Known, context: Pick<ErrorContext, "startedFrom">): readonly string[] {
+  const own = ownHints(error, context);
+  return own.length > 0 ? own : error.hint === undefined ? [] : [error.hint];
+}
+
+function ownHints(error: Known, { startedFrom }: Pick<ErrorContext, "startedFrom">): readonly string[] {
+  switch (error.code) {
+    case "workspace_root.busy":
+    case "lease.held": {
+      const { holder } = error.details;
+      return holder !== undefined && holder.sessionId === startedFrom
+        ? ["That is the session this command was started from: it works once that command has ended."]
+        : ["It is free as soon as that command ends; looprig status shows it."];
+    }
+    case "workspace_root.command_running": {
+      const { pid, command } = error.details;
+      return [`pid ${pid} is ${oneLine(command)}; wait for it, or end it with: kill ${pid}`];
+    }
+    case "workspace_root.changed": {
+      const { state, movedTo } = error.details;
+      if (state === "missing") return ["looprig restore last builds it again"];
+      return [
+        ...(movedTo === undefined ? [] : [`It is at ${displayName(movedTo)} now: --root ${shellWord(movedTo)}`]),
+        "--adopt-root accepts the directory that stands there now",
+      ];
+    }
+    case "workspace_placement.root_too_broad":
+      return ["Choose a directory inside it: --root DIR"];
+    case "capture.too_large":
+      return ["Leave out what need not be kept with --exclude, or take all of it with --allow-large"];
+    case "ref.unknown":
+    case "ref.ambiguous":
+    case "snapshot.unknown":
+      return error.hint === undefined ? ["looprig log --all lists what there is"] : [];
+    case "snapshot.dest_not_empty":
+      return ["Choose a directory that is empty or does not exist yet"];
+    case "undo.unprotected":
+      return [
+        `looprig diff ${error.details.turn}^ now shows what is different; looprig restore ${error.details.turn}^ -- PATH brings back single files`,
+      ];
+    default:
+      return [];
+  }
+}

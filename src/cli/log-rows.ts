@@ -1,0 +1,78 @@
+/**
+ * The history of a root as rows, newest first. Pure.
+ *
+ * What is folded, unless everything is wanted: checkpoints taken while a command ran become one row, and those that only
+ * surround a restore, undo or redo become none (what happened to a turn stands beside it). A turn stands on the row of the
+ * checkpoint that ended it; one that changed nothing, or could not be captured, has a row of its own.
+ */
+import type { Checkpoint, RootHistory, TurnSummary } from "../workspace/index.js";
+
+export type LogRow =
+  | {
+      readonly kind: "checkpoint";
+      readonly order: number;
+      readonly checkpoint: Checkpoint;
+      readonly equalTo?: Checkpoint;
+    }
+  | { readonly kind: "turn"; readonly order: number; readonly turn: TurnSummary; readonly checkpoint?: Checkpoint }
+  | {
+      readonly kind: "fold";
+      readonly order: number;
+      readonly first: Checkpoint;
+      readonly last: Checkpoint;
+      readonly count: number;
+    };
+
+export function logRows(history: Pick<RootHistory, "checkpoints" | "turns">, all: boolean): readonly LogRow[] {
+  const ends = new Map<Checkpoint, TurnSummary>();
+  for (const turn of history.turns) {
+    const end = endOf(turn, history.checkpoints);
+    if (end !== undefined) ends.set(end, turn);
+  }
+  const rows: LogRow[] = [];
+  const seen = new Map<string, Checkpoint>();
+  let fold: Extract<LogRow, { kind: "fold" }> | undefined;
+  for (const checkpoint of history.checkpoints) {
+    const turn = ends.get(checkpoint);
+    const equalTo = seen.get(checkpoint.ref);
+    seen.set(checkpoint.ref, checkpoint);
+    if (!all && checkpoint.trigger === "interval" && turn === undefined) {
+      const grows = fold !== undefined && fold.last.turn === checkpoint.turn;
+      if (grows && fold !== undefined) rows.pop();
+      fold = {
+        ...{ kind: "fold", order: checkpoint.order, last: checkpoint },
+        first: grows && fold !== undefined ? fold.first : checkpoint,
+        count: grows && fold !== undefined ? fold.count + 1 : 1,
+      };
+      rows.push(fold);
+      continue;
+    }
+    fold = undefined;
+    if (!all && isSurrounding(checkpoint)) continue;
+    if (turn !== undefined) rows.push({ kind: "turn", order: checkpoint.order, turn, checkpoint });
+    else {
+      rows.push({
+        kind: "checkpoint",
+        order: checkpoint.order,
+        checkpoint,
+        ...(equalTo === undefined ? {} : { equalTo }),
+      });
+    }
+  }
+  const shown = new Set(ends.values());
+  for (const turn of history.turns) if (!shown.has(turn)) rows.push({ kind: "turn", order: turn.order, turn });
+  return rows.sort((a, b) => b.order - a.order);
+}
+
+/** The checkpoint a turn ended with, when it made one of its own. */
+function endOf(turn: TurnSummary, checkpoints: readonly Checkpoint[]): Checkpoint | undefined {
+  if (turn.to === undefined || turn.endedAt === undefined) return undefined;
+  return checkpoints.findLast(
+    (each) => each.turn === turn.number && each.trigger !== "baseline" && each.ref === turn.to,
+  );
+}
+
+/** A restore of the user's own is an entry of the undo list and stays visible; an undo or redo is said on its turn's row. */
+const isSurrounding = (checkpoint: Checkpoint): boolean =>
+  checkpoint.trigger === "pre-restore" ||
+  (checkpoint.trigger === "post-restore" && checkpoint.restored?.action !== "restore");

@@ -1,0 +1,174 @@
+/** `looprig log`: turns and checkpoints, newest first. Pure. Marks stand only for what is not normal: `~` fuzzy, `!` partial or unprotected, `x` failed. */
+import type { SessionId } from "../core/index.js";
+import type { Checkpoint, RootHistory, TurnSummary } from "../workspace/index.js";
+import { bytes, count, number } from "./amounts.js";
+import { columns, fit } from "./columns.js";
+import type { Cell } from "./columns.js";
+import type { LogRow } from "./log-rows.js";
+import { displayRoot, oneLine, turnTitle } from "./spelling.js";
+import type { Style } from "./style.js";
+import { clock } from "./times.js";
+
+export interface LogView {
+  readonly home: string;
+  readonly now: Date;
+  readonly sessionName: (id: SessionId) => string;
+  readonly style: Style;
+  /** Bytes of the store, and whether other roots share it. */
+  readonly stored?: { readonly bytes: number; readonly shared: boolean } | undefined;
+  /** Rows shown at most. */
+  readonly limit: number;
+}
+
+export function logText(
+  history: Pick<RootHistory, "root" | "sessions" | "checkpoints" | "damaged">,
+  rows: readonly LogRow[],
+  view: LogView,
+): string {
+  const shown = rows.slice(0, view.limit);
+  const lines = [
+    header(history, view),
+    ...(shown.length === 0 ? [] : ["", ...table(shown, view)]),
+    ...(rows.length > shown.length
+      ? [
+          "",
+          view.style.dim(`${count(rows.length - shown.length, "older row")}; looprig log -n ${rows.length} shows all`),
+        ]
+      : []),
+    ...history.damaged.map(
+      (id) =>
+        `${view.style.red("!")} the journal of session ${view.sessionName(id)} is damaged; what it holds after the damage is missing here`,
+    ),
+  ];
+  return lines.map((line) => `${line}\n`).join("");
+}
+
+function header(
+  history: Pick<RootHistory, "root" | "sessions" | "checkpoints">,
+  { home, style, stored }: LogView,
+): string {
+  const facts = [
+    count(history.sessions.length, "session"),
+    count(history.checkpoints.length, "checkpoint"),
+    ...(stored === undefined ? [] : [`${bytes(stored.bytes)}${stored.shared ? " with all roots" : ""}`]),
+  ];
+  return `${style.bold(displayRoot(history.root, home))}   ${facts.join(", ")}`;
+}
+
+function table(rows: readonly LogRow[], view: LogView): string[] {
+  const amountWidth = Math.max(...rows.map((row) => amountOf(row).length));
+  return columns(
+    rows.map((row) => cells(row, amountWidth, view)),
+    { indent: "  ", gap: [" ", "  ", "  ", "  ", "   ", "   "], least: [8] },
+  );
+}
+
+function cells(row: LogRow, amountWidth: number, view: LogView): Cell[] {
+  const { now, sessionName, style } = view;
+  if (row.kind === "fold") {
+    const name = row.count === 1 ? marked(row.first) : `${marked(row.first)}-${marked(row.last)}`;
+    return [
+      name,
+      "",
+      sessionName(row.last.sessionId),
+      "",
+      `${number(row.count)} taken while it ran`,
+      { text: "log --all shows them", paint: style.dim },
+    ];
+  }
+  const amount = amountOf(row);
+  const files = amount === "" ? "" : `${amount.padStart(amountWidth)} ${amount === "1" ? "file" : "files"}`;
+  if (row.kind === "turn") {
+    const { turn, checkpoint } = row;
+    const at = turn.endedAt ?? turn.startedAt;
+    return [
+      {
+        text:
+          checkpoint === undefined
+            ? turnMark(turn)
+            : `c${checkpoint.number}${checkpointMark(checkpoint)}${turnMark(turn)}`,
+        paint: turn.protected ? same : style.yellow,
+      },
+      clock(at, now),
+      sessionName(turn.sessionId),
+      `t${turn.number}`,
+      turnTitle(turn),
+      files,
+      { text: turnNotes(turn, now).join(", "), paint: style.dim },
+    ];
+  }
+  const { checkpoint } = row;
+  return [
+    marked(checkpoint),
+    clock(checkpoint.at, now),
+    sessionName(checkpoint.sessionId),
+    "",
+    { text: checkpointTitle(row), paint: checkpoint.label === undefined ? style.dim : same },
+    row.equalTo === undefined ? files : "",
+    { text: checkpoint.completeness === "partial" ? "partial: some files could not be read" : "", paint: style.yellow },
+  ];
+}
+
+const same = (text: string): string => text;
+
+function amountOf(row: LogRow): string {
+  if (row.kind === "fold") return "";
+  if (row.kind === "turn")
+    return row.turn.endedAt !== undefined && row.turn.changed > 0 ? number(row.turn.changed) : "";
+  return row.equalTo === undefined ? number(row.checkpoint.files) : "";
+}
+
+function checkpointTitle({ checkpoint, equalTo }: Extract<LogRow, { kind: "checkpoint" }>): string {
+  const equal = equalTo === undefined ? "" : `, equal to c${equalTo.number}`;
+  const { trigger, label, restored } = checkpoint;
+  if (restored !== undefined) {
+    // A restore is named after its own checkpoint: naming it again says nothing.
+    return restored.action === "restore" ? `restore${equal}` : `${restored.action} ${restored.entry}${equal}`;
+  }
+  const title = label !== undefined ? `"${fit(oneLine(label), 46)}"` : triggerTitles[trigger];
+  return `${title}${equal}`;
+}
+
+const triggerTitles: Readonly<Record<Checkpoint["trigger"], string>> = {
+  seed: "seed",
+  baseline: "baseline",
+  manual: "snapshot",
+  idle: "idle",
+  "turn-done": "turn done",
+  "step-done": "step done",
+  interrupt: "interrupted",
+  resume: "resumed",
+  window: "after a command",
+  interval: "while it ran",
+  "pre-restore": "before a restore",
+  "post-restore": "after a restore",
+};
+
+function turnNotes(turn: TurnSummary, now: Date): readonly string[] {
+  return [
+    ...(turn.state === "running" ? ["running"] : []),
+    ...(turn.state === "unsettled" ? ["cut short; the next command that writes settles it"] : []),
+    ...(turn.state === "interrupted" ? ["interrupted"] : []),
+    ...(turn.state === "failed" ? ["failed"] : []),
+    ...(turn.exitCode !== undefined && turn.exitCode !== 0 ? [`exit ${turn.exitCode}`] : []),
+    ...(turn.endedAt !== undefined && turn.changed === 0 && turn.protected ? ["changed nothing"] : []),
+    ...(turn.protected ? [] : ["not protected: undo is refused"]),
+    ...reversals(turn, now),
+  ];
+}
+
+/** `undone 13:24, redone 13:25`, in the order in which it happened. */
+function reversals({ undone, undoneAt, redoneAt }: TurnSummary, now: Date): readonly string[] {
+  return [
+    { what: undone === "partly" ? "undone in part" : "undone", at: undoneAt },
+    { what: "redone", at: redoneAt },
+  ]
+    .flatMap(({ what, at }) => (at === undefined ? [] : [{ what, at }]))
+    .sort((a, b) => a.at.getTime() - b.at.getTime())
+    .map(({ what, at }) => `${what} ${clock(at, now)}`);
+}
+
+const checkpointMark = (checkpoint: Checkpoint): string =>
+  `${checkpoint.consistency === "fuzzy" ? "~" : ""}${checkpoint.completeness === "partial" ? "!" : ""}`;
+const turnMark = (turn: TurnSummary): string => (turn.state === "failed" ? "x" : turn.protected ? "" : "!");
+const marked = (checkpoint: Checkpoint): string => `c${checkpoint.number}${checkpointMark(checkpoint)}`;

@@ -1,0 +1,206 @@
+/** What an undo, redo or restore would do, and what it did. Pure. */
+import type { SessionId, WorkspacePath } from "../core/index.js";
+import type { RestorePlan, RestoreReceipt, RootHistory, TurnSummary } from "../workspace/index.js";
+import { count } from "./amounts.js";
+import { countCell } from "./change-lines.js";
+import type { LineCount } from "./change-lines.js";
+import { columns } from "./columns.js";
+import type { Cell } from "./columns.js";
+import { displayPath, oneLine, turnTitle } from "./spelling.js";
+import type { Style } from "./style.js";
+import { clock } from "./times.js";
+
+/** What is known of the paths of a plan; of very many nothing is. */
+export type PathFacts = ReadonlyMap<string, LineCount & { readonly entry: string }>;
+
+export interface PlanView {
+  readonly plan: RestorePlan;
+  /** The turn behind the entry, where it is one. */
+  readonly turn?: TurnSummary | undefined;
+  readonly lines: PathFacts;
+  readonly history: Pick<RootHistory, "turns">;
+  readonly sessionName: (id: SessionId) => string;
+  /** A workspace path as the user would type it from where they stand. */
+  readonly typed: (path: WorkspacePath) => string;
+  readonly now: Date;
+  readonly style: Style;
+  /** At most this many paths of a kind are listed; unlimited when absent. */
+  readonly listed?: number | undefined;
+}
+
+/** `undo t1 "make the tests pass"   session 3f9a, 13:02`, and one line per path. */
+export function planText(view: PlanView): string {
+  return [heading(view), "", ...pathLines(view), ""].map((line) => `${line}\n`).join("");
+}
+
+/** Every path somebody else wrote that an exact restore would replace or delete. Never shortened. */
+export function foreignText({ plan, lines, style }: PlanView): string {
+  if (plan.foreign.length === 0) return "";
+  const paths = columns(
+    plan.foreign.map((path) => [displayPath(path, lines.get(path)?.entry)]),
+    { indent: "  " },
+  );
+  return [style.yellow("not written by looprig, and replaced or deleted all the same"), ...paths, ""]
+    .map((line) => `${line}\n`)
+    .join("");
+}
+
+function heading({ plan, turn, sessionName, now, style }: PlanView): string {
+  const title = turn !== undefined ? turnTitle(turn) : oneLine(plan.title ?? "");
+  const what = [plan.action, plan.entry, title].filter((part) => part !== undefined && part !== "").join(" ");
+  const from = [
+    ...(plan.entrySession === undefined ? [] : [`session ${sessionName(plan.entrySession)}`]),
+    ...(plan.entryAt === undefined ? [] : [clock(plan.entryAt, now)]),
+  ].join(", ");
+  return from === "" ? style.bold(what) : `${style.bold(what)}   ${style.dim(from)}`;
+}
+
+function pathLines(view: PlanView): readonly string[] {
+  const { plan, lines, style } = view;
+  const path = (each: WorkspacePath): string => displayPath(each, lines.get(each)?.entry);
+  const rows: Cell[][] = [
+    ...cut(plan.writes, view.listed, (each) => ["restore", path(each), countCell(lines.get(each), style)]),
+    ...cut(plan.deletes, view.listed, (each) => [{ text: "delete", paint: style.red }, path(each)]),
+    ...plan.conflicts.map(({ path: each, by }): Cell[] => [
+      { text: "conflict", paint: style.red },
+      path(each),
+      changedBy(by, view),
+    ]),
+    ...cut(plan.kept, view.listed, ({ path: each, reason }) => [
+      { text: "keep", paint: style.dim },
+      path(each),
+      { text: keptReasons[reason], paint: style.dim },
+    ]),
+  ];
+  return columns(rows, { indent: "  " });
+}
+
+const keptReasons = {
+  foreign: "not by looprig",
+  omitted: "not captured",
+  "other-session": "by another session",
+  "not-empty": "not empty",
+} as const satisfies Record<RestorePlan["kept"][number]["reason"], string>;
+
+/** `changed at 13:20 by 3f9a t2`. */
+function changedBy(by: RestorePlan["conflicts"][number]["by"], { history, sessionName, now }: PlanView): string {
+  if (by.kind === "foreign") return "changed since, not by looprig";
+  const turn = history.turns.find((each) => each.number === by.turn);
+  const at = turn?.endedAt ?? turn?.startedAt;
+  return [
+    at === undefined ? "changed" : `changed at ${clock(at, now)}`,
+    `by ${sessionName(by.sessionId)}`,
+    ...(by.turn === undefined ? [] : [`t${by.turn}`]),
+  ].join(" ");
+}
+
+function cut<T>(all: readonly T[], most: number | undefined, row: (each: T) => Cell[]): Cell[][] {
+  const shown = most === undefined || all.length <= most + 1 ? all : all.slice(0, most);
+  const rest = all.length - shown.length;
+  return [...shown.map(row), ...(rest === 0 ? [] : [["", `… and ${rest} more; --dry-run lists all`]])];
+}
+
+/** The last line of a dry run. */
+export function dryRunText({ plan, lines, style }: PlanView): string {
+  const summary = `${countPaths(plan.writes, lines)} to restore, ${plan.deletes.length} to delete, ${count(plan.conflicts.length, "conflict")}.`;
+  return `${summary} Nothing was written.\n${notes(plan, style)}`;
+}
+
+/** What to do about conflicts that stop everything. */
+export function conflictText(view: PlanView): string {
+  const { plan, typed } = view;
+  const first = plan.conflicts[0];
+  const others = plan.writes.length + plan.deletes.length;
+  const later = plan.conflicts.find(({ by }) => by.kind !== "foreign" && by.turn !== undefined)?.by;
+  const rows: string[][] = [
+    ...(first === undefined || plan.entry === undefined
+      ? []
+      : [[`looprig diff ${plan.entry} now -- ${typed(first.path)}`, "what is different"]]),
+    ...(others === 0
+      ? []
+      : [
+          [
+            `looprig ${plan.action === "undo" ? `undo ${plan.entry ?? ""}`.trimEnd() : plan.action} --skip-conflicts`,
+            others === 1 ? "the other file only" : `the other ${others} files only`,
+          ],
+        ]),
+    ...(later === undefined || later.kind === "foreign" || later.turn === undefined
+      ? []
+      : [[`looprig undo t${later.turn}`, "first take back what came later"]]),
+  ];
+  return [
+    `${count(plan.conflicts.length, "conflict")}, so nothing was written.`,
+    ...columns(rows, { indent: "  ", gap: "     " }),
+  ]
+    .map((line) => `${line}\n`)
+    .join("");
+}
+
+export function nothingText(
+  plan: Pick<RestorePlan, "action" | "passedOver" | "entry" | "kept" | "omitted"> | undefined,
+  action: string,
+): string {
+  const passed = plan === undefined ? "" : passedOver(plan.passedOver);
+  const what =
+    plan?.entry === undefined ? `There is nothing to ${action} here.` : `${plan.entry}: every file is as it would be.`;
+  const kept =
+    plan === undefined || plan.kept.length === 0 ? "" : ` ${count(plan.kept.length, "path")} stay as they are.`;
+  return `${what}${kept}${passed === "" ? "" : ` ${passed}`}\n`;
+}
+
+/** `2 files`; directories count only where there is nothing else. */
+export function countPaths(paths: readonly string[], facts: PathFacts): string {
+  const files = paths.filter((path) => facts.get(path)?.entry !== "directory").length;
+  return files === 0 && paths.length > 0 ? count(paths.length, "directory", "directories") : count(files, "file");
+}
+
+/** `2 files restored. looprig redo puts them back.` */
+export function receiptText(
+  receipt: RestoreReceipt,
+  view: { readonly lines: PathFacts; readonly style: Style; readonly namesSafety: boolean },
+): string {
+  const { written, deleted, conflicts, kept, reverse } = receipt;
+  const verb = receipt.action === "redo" ? "put back" : "restored";
+  const done = [
+    ...(written.length > 0 || deleted.length === 0 ? [`${countPaths(written, view.lines)} ${verb}`] : []),
+    ...(deleted.length > 0 ? [`${written.length > 0 ? deleted.length : countPaths(deleted, view.lines)} deleted`] : []),
+    ...(conflicts.length > 0 ? [`${count(conflicts.length, "conflict")} left alone`] : []),
+    ...(kept.length > 0 ? [`${kept.length} kept`] : []),
+  ].join(", ");
+  const reversed =
+    reverse === null ? "" : ` ${view.style.bold(reverse)} ${reversal(reverse, written.length + deleted.length)}.`;
+  const safety =
+    view.namesSafety && receipt.safety !== null
+      ? `${view.style.dim(`What was there before is kept as ${shortRef(receipt.safety)}.`)}\n`
+      : "";
+  return `${done}.${reversed}\n${safety}${notes(receipt, view.style)}`;
+}
+
+const reversal = (command: string, amount: number): string =>
+  command.endsWith("redo") ? (amount === 1 ? "puts it back" : "puts them back") : "takes that back";
+
+/** Eight digits are enough to type (G7). */
+export const shortRef = (ref: string): string => ref.replace(/^v1:sha256:/, "").slice(0, 8);
+
+function notes(plan: Pick<RestorePlan, "passedOver" | "headMoved" | "entry" | "omitted">, style: Style): string {
+  const passed = passedOver(plan.passedOver);
+  return [
+    ...(passed === "" ? [] : [passed]),
+    ...(plan.omitted.length === 0 ? [] : [`${count(plan.omitted.length, "path")} not captured stay as they are.`]),
+    ...(plan.headMoved === undefined
+      ? []
+      : [
+          `note: HEAD moved since ${plan.entry ?? "then"} (${commit(plan.headMoved[0])} to ${commit(plan.headMoved[1])}); commits are git's and stay.`,
+        ]),
+  ]
+    .map((line) => `${style.dim(line)}\n`)
+    .join("");
+}
+
+const commit = (head: string): string => (/^[0-9a-f]{40,64}$/.test(head) ? head.slice(0, 7) : oneLine(head));
+
+function passedOver(names: readonly string[]): string {
+  if (names.length === 0) return "";
+  const listed = names.length > 3 ? `${names.slice(0, 3).join(", ")} and ${names.length - 3} more` : names.join(", ");
+  return `${listed} changed nothing and ${names.length === 1 ? "was" : "were"} passed over.`;
+}

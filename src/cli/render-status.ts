@@ -1,0 +1,161 @@
+/** What changed since the last checkpoint, by whom, and what can be undone. Pure. */
+import type { LeaseHolder, SessionId, WorkspacePath } from "../core/index.js";
+import type { Change, Checkpoint, FileDiff, RestorePlan, RootHistory, TurnSummary } from "../workspace/index.js";
+import { count } from "./amounts.js";
+import { changeLines } from "./change-lines.js";
+import type { LineCount } from "./change-lines.js";
+import { holderLine } from "./holder-line.js";
+import { displayPath, displayRoot, oneLine, turnTitle } from "./spelling.js";
+import type { Style } from "./style.js";
+import { ago } from "./times.js";
+
+export interface StatusData {
+  readonly root: string;
+  readonly holder: LeaseHolder | undefined;
+  readonly history: Pick<RootHistory, "checkpoints" | "turns" | "damaged">;
+  /** Since the last checkpoint. */
+  readonly changes: readonly Change[];
+  readonly undoable: Undoable | undefined;
+  /** A restore that was cut short. */
+  readonly unsettled: { readonly planId: string; readonly action: string } | undefined;
+}
+
+export interface Undoable {
+  readonly plan: RestorePlan;
+  readonly turn: TurnSummary | undefined;
+  /** What the entry changed, before to after. */
+  readonly changed: readonly FileDiff[];
+}
+
+export interface StatusView {
+  readonly home: string;
+  readonly now: Date;
+  readonly sessionName: (id: SessionId) => string;
+  readonly style: Style;
+}
+
+export function statusText(data: StatusData, view: StatusView): string {
+  const sections = [
+    [headline(data, view)],
+    [...warnings(data, view)],
+    [...changeSections(data, view), ...undoableSection(data, view)],
+    [...lastLine(data, view)],
+  ];
+  return sections
+    .filter((section) => section.length > 0)
+    .map((section) => section.map((line) => `${line}\n`).join(""))
+    .join("\n");
+}
+
+function headline(data: StatusData, { home, now, sessionName, style }: StatusView): string {
+  const root = style.bold(displayRoot(data.root, home));
+  if (data.holder !== undefined) {
+    return `${root}   ${style.yellow("in use")}: ${holderLine(data.holder, now, sessionName)}`;
+  }
+  const last = data.history.checkpoints.at(-1);
+  if (last === undefined) return `${root}   free, no checkpoint yet`;
+  if (data.changes.length === 0) return `${root}   nothing changed since ${name(last)}, ${ago(last.at, now)}`;
+  const used = lastUse(data.history, last);
+  return `${root}   free, last used by ${sessionName(used.session)} ${ago(used.at, now)}   ${name(last)} ${ago(last.at, now)}`;
+}
+
+function lastUse(history: StatusData["history"], last: Checkpoint): { readonly session: SessionId; readonly at: Date } {
+  const uses = [
+    { session: last.sessionId, at: last.at },
+    ...history.turns.map((turn) => ({ session: turn.sessionId, at: turn.endedAt ?? turn.startedAt })),
+  ];
+  return uses.reduce((newest, use) => (use.at > newest.at ? use : newest));
+}
+
+function warnings({ unsettled, history }: StatusData, { sessionName, style }: StatusView): readonly string[] {
+  return [
+    ...(unsettled === undefined
+      ? []
+      : [
+          `${style.yellow("!")} a ${oneLine(unsettled.action)} was cut short here; the next command that writes settles it first`,
+        ]),
+    ...history.damaged.map(
+      (id) =>
+        `${style.red("!")} the journal of session ${sessionName(id)} is damaged; what it holds after the damage is missing here`,
+    ),
+  ];
+}
+
+/** One section per author, in the order in which they first appear. */
+function changeSections(data: StatusData, view: StatusView): readonly string[] {
+  const last = data.history.checkpoints.at(-1);
+  const groups = new Map<string, Change[]>();
+  for (const change of data.changes) {
+    const title = author(change, data.history, last, view);
+    groups.set(title, [...(groups.get(title) ?? []), change]);
+  }
+  return [...groups].flatMap(([title, changes]) => [
+    title,
+    ...changeLines(
+      changes.map(({ path, kind, entry, by }) => ({
+        ...{ path, kind, entry },
+        note: by.kind === "session" ? by.tool : undefined,
+      })),
+      view.style,
+    ),
+  ]);
+}
+
+function author(
+  { by }: Change,
+  history: StatusData["history"],
+  last: Checkpoint | undefined,
+  { sessionName }: StatusView,
+): string {
+  const since = last === undefined ? "" : `, since ${name(last)}`;
+  if (by.kind === "foreign") return `not by looprig${since}`;
+  const turn = history.turns.find((each) => each.number === by.turn);
+  const what = turn === undefined ? "" : `t${turn.number} ${turnTitle(turn)}, `;
+  return `${what}${sessionName(by.sessionId)}${by.strength === "window" ? `, ${unproven}` : ""}${since}`;
+}
+
+/** U1: what a process left behind may have been written by someone else meanwhile. */
+const unproven = "in the window, not proven ours";
+
+function undoableSection({ undoable }: StatusData, { sessionName, style }: StatusView): readonly string[] {
+  if (undoable === undefined) return [];
+  const { plan, turn } = undoable;
+  const what = turn === undefined ? oneLine(plan.title ?? "") : turnTitle(turn);
+  const session = plan.entrySession === undefined ? [] : [sessionName(plan.entrySession)];
+  const window = turn?.kind === "command" ? [unproven] : [];
+  const able = plan.conflicts.length === 0 ? "can be undone" : count(plan.conflicts.length, "conflict");
+  const title = [`${plan.entry ?? ""} ${what}`.trim(), ...session, ...window, able].join(", ");
+  const stopped = new Set<string>(plan.conflicts.map(({ path }) => path));
+  const lines = undoable.changed.map((diff) => ({
+    ...{ path: diff.path, kind: diff.kind, entry: diff.entry, lines: lineCountOf(diff) },
+    note: stopped.has(diff.path) ? "changed since" : undefined,
+  }));
+  return [title, ...changeLines(lines, style)];
+}
+
+const lineCountOf = ({ added, removed, binary }: FileDiff): LineCount => ({ added, removed, binary });
+
+function lastLine({ undoable, changes }: StatusData, { style }: StatusView): readonly string[] {
+  if (undoable === undefined) return [];
+  const { plan } = undoable;
+  if (plan.conflicts.length > 0) {
+    return [
+      `${style.bold("looprig undo")} would stop at ${count(plan.conflicts.length, "conflict")}; --dry-run shows them.`,
+    ];
+  }
+  const touched = new Set<WorkspacePath>([...plan.writes, ...plan.deletes]);
+  const staying = changes.filter(({ path }) => !touched.has(path));
+  const stay = staying.length === 0 ? "" : `; ${names(staying)} ${staying.length === 1 ? "stays" : "stay"}`;
+  return [`${style.bold("looprig undo")} takes back ${plan.entry ?? "it"}${stay}.`];
+}
+
+function names(changes: readonly Change[]): string {
+  const shown = changes.slice(0, changes.length > 3 ? 2 : 3).map(({ path, entry }) => displayPath(path, entry));
+  const rest = changes.length - shown.length;
+  return rest > 0 ? `${shown.join(", ")} and ${rest} more` : listed(shown);
+}
+
+const listed = (parts: readonly string[]): string =>
+  parts.length < 2 ? parts.join("") : `${parts.slice(0, -1).join(", ")} and ${parts.at(-1) ?? ""}`;
+
+const name = (checkpoint: Checkpoint): string => `c${checkpoint.number}`;
