@@ -36,6 +36,9 @@ export function onAbort(signal: AbortSignal, callback: () => void): () => void {
   };
 }
 
+/** The abortable part of options that say more: what is handed on to calls whose own options have other members. */
+export const signalOf = ({ signal }: Abortable): Abortable => ({ signal });
+
 /**
  * Waits for `promise`, or rejects with the signal's reason when it aborts first. Nothing of it stays on the signal either way.
  * The promise itself goes on; `onLate` receives a value that arrives after the abort, so that a grant can be given back:

@@ -108,6 +108,8 @@ export interface CaptureResult extends ScanResult {
 }
 
 export interface MaterializeOptions extends Abortable {
+  /** Only these paths and what lies below them. Default: all. */
+  readonly paths?: readonly WorkspacePath[] | undefined;
   /** Default 2^20. */
   readonly maxEntries?: number | undefined;
   /** Bytes actually written. Default 8 GiB. */

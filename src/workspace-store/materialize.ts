@@ -14,6 +14,7 @@ import {
   displayName,
   errnoOf,
   isLooprigError,
+  isWithin,
   pacer,
   parentOf,
   SnapshotError,
@@ -95,7 +96,7 @@ async function planTree(tree: Tree, options: MaterializeOptions): Promise<Plan> 
   let entries = 0;
   let bytes = 0;
   for await (const { path, name, entry } of visitTree(tree, options)) {
-    if (entry.kind === "omitted") continue;
+    if (entry.kind === "omitted" || !isChosen(path, options.paths)) continue;
     if (name === ".git" && entry.kind !== "directory" && gitLinks === "omit") continue;
     if (++entries > maxEntries) throw beyond("maxEntries", maxEntries);
     if (entry.kind === "directory") directories.push({ path, name, mode: entry.mode });
@@ -108,6 +109,10 @@ async function planTree(tree: Tree, options: MaterializeOptions): Promise<Plan> 
   }
   return { directories, files, links, entries, bytes };
 }
+
+/** A chosen path, what lies below it, and the directories that lead to it. */
+const isChosen = (path: WorkspacePath, paths: readonly WorkspacePath[] | undefined): boolean =>
+  paths?.some((chosen) => isWithin(path, chosen) || isWithin(chosen, path)) ?? true;
 
 async function assertStored(objects: ObjectStore, files: readonly PlannedFile[], options: MaterializeOptions) {
   const { signal } = options;

@@ -162,7 +162,7 @@ export class CoordinatorState<Tag> {
     const next = [request];
     for (let current = next.pop(); current !== undefined; current = next.pop()) {
       for (const blocker of this.blockers(current)) {
-        if (blocker.owner === request.owner) return blocker;
+        
         const { owner } = blocker;
         for (const follows of owner === undefined
           ? [blocker]
@@ -231,7 +231,7 @@ export class CoordinatorState<Tag> {
     // Whoever is younger than a claim here or above waits for that one, and need not be looked at.
     for (let item = node.below.head; item !== undefined; item = item.next) {
       const { request } = item;
-      if (request.age >= oldestOwn) break;
+      if (request.age > oldestAbove || request.age > oldestOwn) break;
       this.#wakeOne(request, granted);
     }
   }

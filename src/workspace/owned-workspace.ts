@@ -1,6 +1,6 @@
 /** The workspace that holds its root: what the view shows, and everything that may change files. */
 import path from "node:path";
-import { LooprigError, SessionBusyError, isLooprigError } from "../core/index.js";
+import { LooprigError, SessionBusyError, isLooprigError, signalOf } from "../core/index.js";
 import type { Abortable, SessionId } from "../core/index.js";
 import { checkExec, invalid } from "./capture-rules.js";
 import { canonicalPath } from "./canonical-path.js";
@@ -51,7 +51,7 @@ export class OwnedWorkspace extends RootView implements Workspace {
   /** The checkpoint of opening: what this program does from here on can be taken back. */
   async takeBaseline(options: Abortable = {}): Promise<void> {
     await this.#while("baseline", async () => {
-      using _permit = await this.#owned.coordinator.acquire({ operation: "checkpoint" }, options);
+      using _permit = await this.#owned.coordinator.acquire({ operation: "checkpoint" }, signalOf(options));
       const { checkpoint } = await this.#owned.checkpoint({ trigger: "baseline", signal: options.signal });
       this.#own.begin(checkpoint);
     });
@@ -62,8 +62,8 @@ export class OwnedWorkspace extends RootView implements Workspace {
   ): Promise<Checkpoint & { readonly unchanged: boolean }> {
     checkLabel(options.label);
     return this.#while("checkpoint", async () => {
-      using _permit = await this.#owned.coordinator.acquire({ operation: "checkpoint" }, options);
-      const before = (await this.reader.history(options)).checkpoints.at(-1);
+      using _permit = await this.#owned.coordinator.acquire({ operation: "checkpoint" }, signalOf(options));
+      const before = (await this.reader.history(signalOf(options))).checkpoints.at(-1);
       const { checkpoint } = await this.#owned.checkpoint({
         trigger: "manual",
         label: options.label,
@@ -86,15 +86,15 @@ export class OwnedWorkspace extends RootView implements Workspace {
   }
 
   async undo(options: Abortable & UndoOptions = {}): Promise<RestoreReceipt> {
-    return this.#do({ kind: "undo", ...options }, options);
+    return this.#do({ kind: "undo", ...options }, signalOf(options));
   }
 
   async redo(options: Abortable & RedoOptions = {}): Promise<RestoreReceipt> {
-    return this.#do({ kind: "redo", ...options }, options);
+    return this.#do({ kind: "redo", ...options }, signalOf(options));
   }
 
   async restore(ref: RefLike, options: Abortable & RestoreOptions = {}): Promise<RestoreReceipt> {
-    return this.#do({ kind: "restore", ref, ...options }, options);
+    return this.#do({ kind: "restore", ref, ...options }, signalOf(options));
   }
 
   async firstChangeNotice(): Promise<boolean> {
@@ -116,7 +116,7 @@ export class OwnedWorkspace extends RootView implements Workspace {
       const durationMs = performance.now() - startedAt;
       const undone =
         options.undoOnFailure === true && turn.exit.exitCode !== 0 ? await this.#undoTurn(turn.number, options) : false;
-      return this.#execResult(turn, durationMs, undone, options);
+      return this.#execResult(turn, durationMs, undone, signalOf(options));
     });
   }
 
@@ -151,8 +151,8 @@ export class OwnedWorkspace extends RootView implements Workspace {
   async #undoTurn(number: number, options: ExecOptions): Promise<boolean> {
     const action: RestoreAction = { kind: "undo", turn: `t${number}`, includeWindow: options.includeWindow };
     try {
-      const plan = await this.#planNow(action, options);
-      return (await this.#apply(plan, options)).result === "done";
+      const plan = await this.#planNow(action, signalOf(options));
+      return (await this.#apply(plan, signalOf(options))).result === "done";
     } catch (error) {
       if (isLooprigError(error, "undo.needs_consent", "undo.unprotected")) return false;
       throw error;

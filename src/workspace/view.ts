@@ -1,5 +1,5 @@
 /** The read-only view of a root: it takes no lease and writes nothing but the stat index. */
-import { LooprigError, SnapshotError, displayName, parseWorkspacePath } from "../core/index.js";
+import { LooprigError, SnapshotError, displayName, parseWorkspacePath, signalOf } from "../core/index.js";
 import type { Abortable, CanonicalRoot, LeaseHolder, SessionId, SnapshotRef, WorkspacePath } from "../core/index.js";
 import type { Tree, TreeChange, TreeEntry } from "../workspace-store/index.js";
 import { Attribution } from "./attribution.js";
@@ -18,7 +18,6 @@ import { changeKind, entryKind, fileDiff } from "./file-diff.js";
 import type { ReadSide } from "./file-diff.js";
 import type { FoldedHistory } from "./history.js";
 import { readLiveFile } from "./live-file.js";
-import { onlyPaths } from "./only-paths.js";
 import { makePlan } from "./planning.js";
 import { parsePurpose } from "./restore-purpose.js";
 import { resolveRef } from "./references.js";
@@ -43,7 +42,7 @@ export class RootView implements WorkspaceView {
   }
 
   async *checkpoints(options: Abortable & { limit?: number | undefined } = {}): AsyncIterable<Checkpoint> {
-    const { checkpoints } = await this.reader.history(options);
+    const { checkpoints } = await this.reader.history(signalOf(options));
     yield* options.limit === undefined
       ? checkpoints
       : checkpoints.slice(Math.max(0, checkpoints.length - options.limit));
@@ -53,28 +52,32 @@ export class RootView implements WorkspaceView {
     return holderOf(this.reader, options);
   }
 
-  async changes(options: Abortable & { since?: RefLike | undefined } = {}): Promise<readonly Change[]> {
-    const history = await this.reader.history(options);
-    if (options.since === undefined && history.checkpoints.length === 0) return [];
-    const since = resolveRef(history, options.since ?? "last");
-    const [from, to] = [await this.reader.tree(since.ref, options), await this.reader.tree("now", options)];
-    return this.attribute(history, since.checkpoint?.order ?? 0, this.reader.store.diff(from, to, options), options);
+  async changes({ since: given, signal }: Abortable & { since?: RefLike | undefined } = {}): Promise<
+    readonly Change[]
+  > {
+    const history = await this.reader.history({ signal });
+    if (given === undefined && history.checkpoints.length === 0) return [];
+    const since = resolveRef(history, given ?? "last");
+    const [from, to] = [await this.reader.tree(since.ref, { signal }), await this.reader.tree("now", { signal })];
+    const changes = this.reader.store.diff(from, to, { signal });
+    return this.attribute(history, since.checkpoint?.order ?? 0, changes, { signal });
   }
 
-  async *diff(
-    options: Abortable & {
-      from?: RefLike | undefined;
-      to?: RefLike | undefined;
-      paths?: readonly string[] | undefined;
-    } = {},
-  ): AsyncIterable<FileDiff> {
-    const history = await this.reader.history(options);
-    const span = options.from === undefined && options.to === undefined ? lastTurn(history) : given(history, options);
+  async *diff({
+    signal,
+    ...asked
+  }: Abortable & {
+    from?: RefLike | undefined;
+    to?: RefLike | undefined;
+    paths?: readonly string[] | undefined;
+  } = {}): AsyncIterable<FileDiff> {
+    const history = await this.reader.history({ signal });
+    const span = asked.from === undefined && asked.to === undefined ? lastTurn(history) : given(history, asked);
     if (span === undefined) return;
-    const [from, to] = [await this.reader.tree(span.from, options), await this.reader.tree(span.to, options)];
-    const paths = options.paths?.map((path) => parseWorkspacePath(path));
-    for await (const change of this.reader.store.diff(from, to, { ...options, paths })) {
-      yield await fileDiff(change, this.#side(span.from), this.#side(span.to), options);
+    const [from, to] = [await this.reader.tree(span.from, { signal }), await this.reader.tree(span.to, { signal })];
+    const paths = asked.paths?.map((path) => parseWorkspacePath(path));
+    for await (const change of this.reader.store.diff(from, to, { signal, paths })) {
+      yield await fileDiff(change, this.#side(span.from), this.#side(span.to), { signal });
     }
   }
 
@@ -98,13 +101,13 @@ export class RootView implements WorkspaceView {
     dest: string,
     options: Abortable & { readonly paths?: readonly string[] | undefined } = {},
   ): Promise<{ readonly entries: number; readonly bytes: number }> {
-    const { ref: resolved } = await this.resolve(ref, options);
+    const { signal } = options;
+    const { ref: resolved } = await this.resolve(ref, { signal });
     if (resolved === "now")
       throw new LooprigError("ref.unknown", 'Cannot write "now" elsewhere: take a checkpoint first', { given: ref });
-    const whole = await this.reader.store.open(resolved, options);
+    const tree = await this.reader.store.open(resolved, { signal });
     const paths = options.paths?.map((path) => parseWorkspacePath(path));
-    const tree = paths === undefined ? whole : onlyPaths(whole, paths);
-    return this.reader.store.materialize(tree, dest, { signal: options.signal });
+    return this.reader.store.materialize(tree, dest, { signal, paths });
   }
 
   async plan(action: RestoreAction, options: Abortable = {}): Promise<RestorePlan> {
