@@ -162,7 +162,7 @@ export class CoordinatorState<Tag> {
     const next = [request];
     for (let current = next.pop(); current !== undefined; current = next.pop()) {
       for (const blocker of this.blockers(current)) {
-        
+        if (blocker.owner === request.owner) return blocker;
         const { owner } = blocker;
         for (const follows of owner === undefined
           ? [blocker]
