@@ -32,8 +32,10 @@ function cut(part: string): string[] {
   const pieces: string[] = [];
   let rest = part;
   while (rest.length > pieceCharsMax) {
-    pieces.push(`${rest.slice(0, pieceCharsMax)}+`);
-    rest = rest.slice(pieceCharsMax);
+    // Not between "^" and its letter: each piece can be read by itself.
+    const at = rest[pieceCharsMax - 1] === "^" ? pieceCharsMax - 1 : pieceCharsMax;
+    pieces.push(`${rest.slice(0, at)}+`);
+    rest = rest.slice(at);
   }
   return [...pieces, rest];
 }

@@ -20,9 +20,8 @@ export function openLeaseLock(file: string): LeaseLock {
   const sql = openSqlite(file);
   return {
     // The journal stays in memory: on disk it would be a second file that a killed holder leaves behind. Nothing is ever
-    // committed, so the lock file stays empty.
-    tryLock: () =>
-      !isBusy(() => sql.rows("PRAGMA journal_mode = MEMORY")) && !isBusy(() => sql.exec("BEGIN EXCLUSIVE")),
+    // committed, so the lock file stays empty. No statement is prepared: `close` then closes the file at once.
+    tryLock: () => !isBusy(() => sql.exec("PRAGMA journal_mode = MEMORY; BEGIN EXCLUSIVE")),
     close: () => sql.close(),
   };
 }

@@ -14,6 +14,7 @@ import { storageDamaged } from "./failures.js";
 import { readSmallFile } from "./small-file.js";
 import type { SqliteDatabase } from "./sqlite.js";
 import { afterPrefix } from "./state-database.js";
+import { tighten } from "./state-directory.js";
 
 const recordBytesMax = 64 * 1024;
 
@@ -47,7 +48,9 @@ export function clearRecord(sql: SqliteDatabase, name: StorageKey, epoch: number
 }
 
 export function writeRecordFile(fileSystem: FileSystem, leasesDir: string, info: LeaseInfo): void {
-  writeFileAtomic(fileSystem, recordFileOf(leasesDir, info.name), [Buffer.from(`${recordText(info)}\n`)]);
+  const file = recordFileOf(leasesDir, info.name);
+  writeFileAtomic(fileSystem, file, [Buffer.from(`${recordText(info)}\n`)]);
+  tighten(fileSystem, file, 0o600);
 }
 
 /**

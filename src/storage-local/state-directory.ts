@@ -218,7 +218,8 @@ export const unsupportedVersion = (dir: string, found: number): StorageError =>
     { dir, found, supported: formatVersion },
   );
 
-function tighten(fileSystem: FileSystem, file: string, mode: number): void {
+/** Gives a file or directory of ours exactly these permission bits; the umask may have taken some. */
+export function tighten(fileSystem: FileSystem, file: string, mode: number): void {
   if ((Number(fileSystem.lstat(file).mode) & 0o7777) !== mode) fileSystem.chmod(file, mode);
 }
 

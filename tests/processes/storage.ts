@@ -82,7 +82,10 @@ switch (action) {
     void heard().then(() => stop.abort());
     say("looking");
     let seen = 0;
-    while (!stop.signal.aborted) if ((await storage.leaser.inspect(rest[0] ?? "")) !== undefined) seen++;
+    while (!stop.signal.aborted) {
+      if ((await storage.leaser.inspect(rest[0] ?? "")) !== undefined) seen++;
+      await new Promise((resolve) => setImmediate(resolve));
+    }
     say(String(seen));
     break;
   }
