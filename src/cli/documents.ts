@@ -44,7 +44,10 @@ export const snapshotDocument = (
   omitted,
 });
 
-export function logDocument(history: Pick<RootHistory, "checkpoints" | "turns" | "damaged">, limit: number): object {
+export function logDocument(
+  history: Pick<RootHistory, "checkpoints" | "turns" | "entries" | "damaged">,
+  limit: number,
+): object {
   const turnOf = (checkpoint: Checkpoint): TurnSummary | undefined =>
     checkpoint.turn === undefined ? undefined : history.turns.find(({ number }) => number === checkpoint.turn);
   const entries = logRows(history, true).map((row) => {

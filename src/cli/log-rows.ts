@@ -5,7 +5,7 @@
  * surround a restore, undo or redo become none (what happened to a turn stands beside it). A turn stands on the row of the
  * checkpoint that ended it; one that changed nothing, or could not be captured, has a row of its own.
  */
-import type { Checkpoint, RootHistory, TurnSummary } from "../workspace/index.js";
+import type { Checkpoint, RootHistory, TurnSummary, UndoEntry } from "../workspace/index.js";
 
 export type LogRow =
   | {
@@ -13,6 +13,8 @@ export type LogRow =
       readonly order: number;
       readonly checkpoint: Checkpoint;
       readonly equalTo?: Checkpoint;
+      /** The entry of the undo list it ended: a restore of the user's own. */
+      readonly entry?: UndoEntry;
     }
   | { readonly kind: "turn"; readonly order: number; readonly turn: TurnSummary; readonly checkpoint?: Checkpoint }
   | {
@@ -23,7 +25,10 @@ export type LogRow =
       readonly count: number;
     };
 
-export function logRows(history: Pick<RootHistory, "checkpoints" | "turns">, all: boolean): readonly LogRow[] {
+export function logRows(
+  history: Pick<RootHistory, "checkpoints" | "turns" | "entries">,
+  all: boolean,
+): readonly LogRow[] {
   const ends = new Map<Checkpoint, TurnSummary>();
   for (const turn of history.turns) {
     const end = endOf(turn, history.checkpoints);
@@ -51,11 +56,11 @@ export function logRows(history: Pick<RootHistory, "checkpoints" | "turns">, all
     if (!all && isSurrounding(checkpoint)) continue;
     if (turn !== undefined) rows.push({ kind: "turn", order: checkpoint.order, turn, checkpoint });
     else {
+      const entry = history.entries.find((each) => each.kind === "restore" && each.name === `c${checkpoint.number}`);
       rows.push({
-        kind: "checkpoint",
-        order: checkpoint.order,
-        checkpoint,
+        ...{ kind: "checkpoint", order: checkpoint.order, checkpoint },
         ...(equalTo === undefined ? {} : { equalTo }),
+        ...(entry === undefined ? {} : { entry }),
       });
     }
   }

@@ -48,7 +48,7 @@ function header(
   { home, style, stored }: LogView,
 ): string {
   const facts = [
-    count(history.sessions.length, "session"),
+    count(new Set(history.checkpoints.map((each) => each.sessionId)).size, "session"),
     count(history.checkpoints.length, "checkpoint"),
     ...(stored === undefined ? [] : [`${bytes(stored.bytes)}${stored.shared ? " with all roots" : ""}`]),
   ];
@@ -98,14 +98,16 @@ function cells(row: LogRow, amountWidth: number, view: LogView): Cell[] {
     ];
   }
   const { checkpoint } = row;
+  const state = row.entry?.state === "partly" ? "undone in part" : row.entry?.state === "undone" ? "undone" : "";
+  const partial = checkpoint.completeness === "partial" ? "partial: some files could not be read" : "";
   return [
     marked(checkpoint),
     clock(checkpoint.at, now),
     sessionName(checkpoint.sessionId),
     "",
-    { text: checkpointTitle(row), paint: checkpoint.label === undefined ? style.dim : same },
+    checkpointTitle(row),
     row.equalTo === undefined ? files : "",
-    { text: checkpoint.completeness === "partial" ? "partial: some files could not be read" : "", paint: style.yellow },
+    partial === "" ? { text: state, paint: style.dim } : { text: partial, paint: style.yellow },
   ];
 }
 
@@ -118,13 +120,11 @@ function amountOf(row: LogRow): string {
   return row.equalTo === undefined ? number(row.checkpoint.files) : "";
 }
 
-function checkpointTitle({ checkpoint, equalTo }: Extract<LogRow, { kind: "checkpoint" }>): string {
+function checkpointTitle({ checkpoint, equalTo, entry }: Extract<LogRow, { kind: "checkpoint" }>): string {
   const equal = equalTo === undefined ? "" : `, equal to c${equalTo.number}`;
   const { trigger, label, restored } = checkpoint;
-  if (restored !== undefined) {
-    // A restore is named after its own checkpoint: naming it again says nothing.
-    return restored.action === "restore" ? `restore${equal}` : `${restored.action} ${restored.entry}${equal}`;
-  }
+  if (entry !== undefined) return `${oneLine(entry.title)}${equal}`;
+  if (restored !== undefined) return `${restored.action} ${restored.entry}${equal}`;
   const title = label !== undefined ? `"${fit(oneLine(label), 46)}"` : triggerTitles[trigger];
   return `${title}${equal}`;
 }

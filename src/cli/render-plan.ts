@@ -1,7 +1,7 @@
 /** What an undo, redo or restore would do, and what it did. Pure. */
 import type { SessionId, WorkspacePath } from "../core/index.js";
 import type { RestorePlan, RestoreReceipt, RootHistory, TurnSummary } from "../workspace/index.js";
-import { count } from "./amounts.js";
+import { count, number } from "./amounts.js";
 import { countCell } from "./change-lines.js";
 import type { LineCount } from "./change-lines.js";
 import { columns } from "./columns.js";
@@ -102,7 +102,7 @@ function cut<T>(all: readonly T[], most: number | undefined, row: (each: T) => C
 
 /** The last line of a dry run. */
 export function dryRunText({ plan, lines, style }: PlanView): string {
-  const summary = `${countPaths(plan.writes, lines)} to restore, ${plan.deletes.length} to delete, ${count(plan.conflicts.length, "conflict")}.`;
+  const summary = `${countPaths(plan.writes, lines)} to restore, ${andPaths(plan.deletes, lines)} to delete, ${count(plan.conflicts.length, "conflict")}.`;
   return `${summary} Nothing was written.\n${notes(plan, style)}`;
 }
 
@@ -150,9 +150,18 @@ export function nothingText(
 
 /** `2 files`; directories count only where there is nothing else. */
 export function countPaths(paths: readonly string[], facts: PathFacts): string {
-  const files = paths.filter((path) => facts.get(path)?.entry !== "directory").length;
+  const files = filesAmong(paths, facts);
   return files === 0 && paths.length > 0 ? count(paths.length, "directory", "directories") : count(files, "file");
 }
+
+/** The same beside an amount that named its noun already: `2`. */
+const andPaths = (paths: readonly string[], facts: PathFacts): string => {
+  const files = filesAmong(paths, facts);
+  return files > 0 || paths.length === 0 ? number(files) : countPaths(paths, facts);
+};
+
+const filesAmong = (paths: readonly string[], facts: PathFacts): number =>
+  paths.filter((path) => facts.get(path)?.entry !== "directory").length;
 
 /** `2 files restored. looprig redo puts them back.` */
 export function receiptText(
@@ -163,7 +172,9 @@ export function receiptText(
   const verb = receipt.action === "redo" ? "put back" : "restored";
   const done = [
     ...(written.length > 0 || deleted.length === 0 ? [`${countPaths(written, view.lines)} ${verb}`] : []),
-    ...(deleted.length > 0 ? [`${written.length > 0 ? deleted.length : countPaths(deleted, view.lines)} deleted`] : []),
+    ...(deleted.length > 0
+      ? [`${written.length > 0 ? andPaths(deleted, view.lines) : countPaths(deleted, view.lines)} deleted`]
+      : []),
     ...(conflicts.length > 0 ? [`${count(conflicts.length, "conflict")} left alone`] : []),
     ...(kept.length > 0 ? [`${kept.length} kept`] : []),
   ].join(", ");
