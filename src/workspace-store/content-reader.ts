@@ -3,10 +3,14 @@
  * a peer (C109): the descriptor is opened without blocking and must turn out to be the regular file that was looked at.
  *
  * A read counts when size, stamps and inode are the same before and after it. Where the stamps are so young that a write
- * during the read could have left them as they are, the content is read once more and must be the same.
+ * during the read could have left them as they are, the content is read once more and must be the same: what stood there
+ * at the end of the first reading and the beginning of the second then stood there whole. A state can still be one that
+ * the writer itself had only half written; for large files, whose writing takes long, a short wait for quiet makes that
+ * unlikely, and nothing but the absence of writers (`quiescent`) rules it out.
  */
 import { constants } from "node:fs";
 import type { BigIntStats } from "node:fs";
+import { setTimeout as delay } from "node:timers/promises";
 import { errnoOf } from "../core/index.js";
 import type { Directory, FileSystem } from "../core/index.js";
 import type { ContentId } from "./contracts.js";
@@ -16,6 +20,11 @@ import { isSettled } from "./stat-index.js";
 import { assertOwnMeans } from "./walk.js";
 
 const { O_RDONLY, O_NOFOLLOW, O_NONBLOCK, O_NOCTTY } = constants;
+
+/** How long ago the last write of a large file should be. */
+const quietMs = 100;
+/** What one capture may spend on waiting for that. */
+const waitsMaxMs = 200;
 
 /** Where objects go; `add` takes a copy and ignores what it has. Absent while only hashing. */
 export interface ObjectSink {
@@ -34,7 +43,9 @@ export class ContentReader {
   readonly #sink: ObjectSink | undefined;
   readonly #now: () => number;
   readonly #pace: () => Promise<void> | undefined;
-  readonly #buffer = Buffer.allocUnsafe(pieceBytes);
+  /** As large as the largest read so far, at most one piece. */
+  #buffer = Buffer.allocUnsafe(16 * 1024);
+  #waitLeftMs = waitsMaxMs;
   /** Bytes read so far, repeats included. */
   bytesRead = 0;
 
@@ -84,6 +95,8 @@ export class ContentReader {
     if (id === undefined || !isSame(before, this.#fs.fstat(fd))) return { kind: "changed" };
     const settled = isSettled(before, lookedAt);
     if (!settled) {
+      if (!small) await this.#quiet(before);
+      if (!isSame(before, this.#fs.fstat(fd))) return { kind: "changed" };
       // Into the same buffer: when the ids agree, so do the bytes.
       const again = small ? this.#hashSmall(fd, before) : await this.#hashPieces(fd, before, undefined);
       if (again !== id || !isSame(before, this.#fs.fstat(fd))) return { kind: "changed" };
@@ -91,6 +104,16 @@ export class ContentReader {
     // Small content is stored only now that it is known to be one state.
     if (small) await this.#sink?.add(id, this.#buffer.subarray(0, Number(before.size)));
     return { kind: "read", id, stats: before, settled };
+  }
+
+  /** Waits until the last write is a moment ago, as far as this capture may still wait. */
+  async #quiet({ mtimeNs }: BigIntStats): Promise<void> {
+    const ageMs = Math.max(0, this.#now() - Number(mtimeNs / 1_000_000n));
+    const waitMs = Math.min(quietMs - ageMs, this.#waitLeftMs);
+    if (waitMs <= 0) return;
+    this.#waitLeftMs -= waitMs;
+    await delay(waitMs);
+    await this.#pace();
   }
 
   /** Undefined when the file is shorter than it was; growth shows in its stats. Leaves the bytes in the buffer. */
@@ -122,6 +145,7 @@ export class ContentReader {
 
   /** Reads up to `length` bytes at `position`; fewer at the end of the file. */
   #fill(fd: number, position: number, length: number): number {
+    if (length > this.#buffer.length) this.#buffer = Buffer.allocUnsafe(Math.min(pieceBytes, length * 2));
     let done = 0;
     while (done < length) {
       const read = this.#fs.read(fd, this.#buffer, done, length - done, position + done);

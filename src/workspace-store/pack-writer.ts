@@ -19,7 +19,7 @@ export class PackWriter {
   readonly #objects: ObjectStore;
   /** Everything handed to this writer: present or about to be. */
   readonly #added = new Set<ObjectId>();
-  #block = Buffer.allocUnsafe(blockBytes);
+  #block: Buffer | undefined;
   #blockLength = 0;
   #ids: ObjectId[] = [];
   #lengths: number[] = [];
@@ -51,6 +51,7 @@ export class PackWriter {
       this.#push(encodeBlock(Buffer.from(bytes), [id], [bytes.length]), bytes.length);
     } else {
       if (this.#blockLength + bytes.length > blockBytes || this.#ids.length === blockObjectsMax) this.#closeBlock();
+      this.#block ??= Buffer.allocUnsafe(blockBytes);
       this.#block.set(bytes, this.#blockLength);
       this.#blockLength += bytes.length;
       this.#ids.push(id);
@@ -67,9 +68,9 @@ export class PackWriter {
   }
 
   #closeBlock(): void {
-    if (this.#ids.length === 0) return;
+    if (this.#block === undefined) return;
     this.#push(encodeBlock(this.#block.subarray(0, this.#blockLength), this.#ids, this.#lengths), this.#blockLength);
-    this.#block = Buffer.allocUnsafe(blockBytes);
+    this.#block = undefined;
     this.#blockLength = 0;
     this.#ids = [];
     this.#lengths = [];

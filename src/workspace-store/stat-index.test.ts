@@ -8,7 +8,8 @@ import { StatIndexStore } from "./stat-index-store.js";
 import { temporaryDirectory } from "./testing/tree-on-disk.js";
 
 const ms = 1_000_000n;
-const stamps = (mtimeMs: number, ctimeMs: number, extraNs = 1n) => ({
+const stamps = (mtimeMs: number, ctimeMs: number, extraNs = 1n, size = 1n) => ({
+  size,
   mtimeNs: BigInt(mtimeMs) * ms + extraNs,
   ctimeNs: BigInt(ctimeMs) * ms + extraNs,
 });
@@ -17,12 +18,14 @@ describe("a file's stamps are settled", () => {
   const now = 1_700_000_000_000;
 
   it.each([
-    ["when both are well in the past", stamps(now - 60_000, now - 51), true],
-    ["not when the change time is young, however old the modification time", stamps(now - 60_000, now - 40), false],
-    ["not when the modification time is young", stamps(now - 40, now - 60_000), false],
+    ["when both are well in the past", stamps(now - 60_000, now - 1_001), true],
+    ["not when the change time is young, however old the modification time", stamps(now - 60_000, now - 990), false],
+    ["not when the modification time is young", stamps(now - 990, now - 60_000), false],
     ["not when they lie in the future, as after a clock that was set back", stamps(now + 5_000, now - 60_000), false],
     ["not when whole seconds may hide two of them", stamps(now - 2_000, now - 2_000, 0n), false],
-    ["when whole seconds are old enough", stamps(now - 3_000, now - 3_000, 0n), true],
+    ["when whole seconds are old enough", stamps(now - 3_001, now - 3_001, 0n), true],
+    ["not while one write of its size may still be under way", stamps(now - 9_000, now - 9_000, 1n, 2n ** 30n), false],
+    ["when even that is over", stamps(now - 30_000, now - 30_000, 1n, 2n ** 30n), true],
   ])("%s", (_, given, expected) => {
     expect(isSettled(given, now)).toBe(expected);
   });

@@ -37,19 +37,26 @@ export function matches(row: StatRow, stats: BigIntStats): boolean {
 
 const nsPerMs = 1_000_000n;
 const nsPerSecond = 1_000_000_000n;
-/** Above the tick of every kernel's coarse clock (1 to 10 ms) and of stamps kept in hundredths of a second. */
-const marginNs = 50n * nsPerMs;
+/**
+ * Stamps are taken when a write begins, from a clock that ticks every 1 to 10 ms; its bytes arrive later, much later when
+ * the writer loses the processor in between. So the margin allows a second, and more for what one call may write.
+ */
+const marginNs = nsPerSecond;
+const slowestWriteBytesPerSecond = 50n * 1024n * 1024n;
 /** Where a stamp shows no part of a second it may be rounded down by up to 2 s (FAT). */
-const wholeSecondMarginNs = 2n * nsPerSecond + marginNs;
+const wholeSecondNs = 2n * nsPerSecond;
 
 /**
- * Whether a write after `lookedAtMs` is sure to change the stamps: the newer of them is older than that moment by more
- * than they can be off. Stamps in the future, where the clock was set back, are never settled.
+ * Whether a write that is not yet in what is read after `lookedAtMs` is sure to change the stamps: the newer of them is
+ * older than that moment by more than they can be off. Stamps in the future, where the clock was set back, are never settled.
  */
-export function isSettled({ mtimeNs, ctimeNs }: Pick<BigIntStats, "mtimeNs" | "ctimeNs">, lookedAtMs: number): boolean {
+export function isSettled(
+  { mtimeNs, ctimeNs, size }: Pick<BigIntStats, "mtimeNs" | "ctimeNs" | "size">,
+  lookedAtMs: number,
+): boolean {
   const newest = mtimeNs > ctimeNs ? mtimeNs : ctimeNs;
   const wholeSecond = mtimeNs % nsPerSecond === 0n || ctimeNs % nsPerSecond === 0n;
-  const margin = wholeSecond ? wholeSecondMarginNs : marginNs;
+  const margin = marginNs + (size * nsPerSecond) / slowestWriteBytesPerSecond + (wholeSecond ? wholeSecondNs : 0n);
   return newest + margin < BigInt(Math.floor(lookedAtMs)) * nsPerMs;
 }
 
