@@ -9,7 +9,10 @@
  */
 import type { Abortable, LeaseHolder, SessionId } from "../core/index.js";
 
-/** Keys and names: 1 to 512 bytes of `[A-Za-z0-9._/-]`, no empty, "." or ".." component. Else `storage.invalid_key`. */
+/**
+ * Keys and names: 1 to 512 bytes of `[A-Za-z0-9._/-]`, no empty, "." or ".." component; upper and lower case differ. A prefix is
+ * any text of these characters, "" for all. Values and numbers have limits too. Whatever breaks one is `storage.invalid_key`.
+ */
 export type StorageKey = string;
 
 // ── Ledger ──────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -24,7 +27,7 @@ export interface LedgerRecord {
 export interface Ledger {
   /**
    * Appends `bodies` (1 to 1 000, each 1 byte to 1 MiB) as the records `expectedHead + 1 …`, all or none, durable on return.
-   * `ledger.conflict` when the head is not `expectedHead`; `ledger.fenced` when a higher epoch has appended or fenced before.
+   * `ledger.fenced` when a higher epoch has appended or fenced before, else `ledger.conflict` when the head is not `expectedHead`.
    * Returns the new head. A ledger that does not exist has head 0 and is made by its first append.
    */
   append(
@@ -32,12 +35,16 @@ export interface Ledger {
     bodies: readonly Uint8Array[],
     options: Abortable & { readonly expectedHead: number; readonly epoch: number },
   ): Promise<number>;
-  /** Refuses, from its return on, every append with an epoch below `epoch`. What a new holder calls before it reads. */
+  /**
+   * Refuses, from its return on, every append with an epoch below `epoch`. What a new holder calls before it reads.
+   * `ledger.fenced` when a higher epoch was here before: the caller is the stale one.
+   */
   fence(ledger: StorageKey, epoch: number, options?: Abortable): Promise<void>;
   /**
    * The records from `from` (default 1) to the head as of the first step. A record that fails its checksum ends the
    * iteration with `ledger.damaged { seq }` after everything before it was yielded; it is never skipped.
    * Backends that can be cut in the middle of an append remove such a tail before the first record is yielded.
+   * A ledger that is deleted meanwhile may end the iteration early.
    */
   read(ledger: StorageKey, options?: Abortable & { readonly from?: number }): AsyncIterable<LedgerRecord>;
   /** The sequence of the last record, 0 if there is none. */
@@ -64,7 +71,7 @@ export interface Lease extends AsyncDisposable {
   readonly name: StorageKey;
   /** Grows with every acquisition of this name, also across restarts. From 1. */
   readonly epoch: number;
-  /** Aborts when the lease is no longer surely ours; its reason is `lease.lost`. Never aborts after `release`. */
+  /** Aborts when the lease is no longer surely ours, also because its storage was closed; its reason is `lease.lost`. Never aborts after `release`. */
   readonly lost: AbortSignal;
   /** Throws `lease.lost` unless the lease is surely still held; looks at the store where that is cheap. */
   assertHeld(): void;
@@ -83,7 +90,7 @@ export interface Leaser {
   acquire(name: StorageKey, claim: LeaseClaim, options?: Abortable): Promise<Lease>;
   /** The present holder, or undefined when it is free. Never disturbs a holder and never makes an acquisition fail. */
   inspect(name: StorageKey, options?: Abortable): Promise<LeaseInfo | undefined>;
-  /** The held leases whose names start with `prefix`. */
+  /** The held leases whose names start with `prefix`, in order of their names. */
   list(prefix: string, options?: Abortable): Promise<readonly LeaseInfo[]>;
 }
 
@@ -130,7 +137,7 @@ export interface Blobs {
   stat(key: StorageKey, options?: Abortable): Promise<BlobInfo | undefined>;
   /** Blobs whose keys start with `prefix`, in order of their keys. */
   list(prefix: string, options?: Abortable): AsyncIterable<BlobInfo>;
-  /** Absent is fine. */
+  /** Absent is fine. Need not be durable on return: after a power loss the blob may be there again. */
   delete(key: StorageKey, options?: Abortable): Promise<void>;
 }
 
@@ -147,6 +154,6 @@ export interface Storage extends AsyncDisposable {
   persistencePaths(): readonly string[];
   /** A directory for rebuildable per-machine files (stat indexes), or undefined when there is none. */
   readonly spoolDir: string | undefined;
-  /** Idempotent. Open leases are released. Calls after it reject with `storage.closed`. */
+  /** Idempotent. Open leases are released, and lost to their holders. Calls after it reject with `storage.closed`. */
   close(): Promise<void>;
 }
