@@ -51,9 +51,9 @@ test("C023: of two edits to one file at once, through any spelling, none is lost
     fs.writeFileSync(file, lines.join("\n"));
     const pick = (n: number): string => spellings[(round + n) % spellings.length] as string;
     const edits = [replaceLine(pick(0), 50), replaceLine(pick(1 + (round % 4)), 75)];
-    let finished = false;
-    const all = Promise.all(edits).then(() => (finished = true));
-    while (!finished) {
+    const progress = { finished: false };
+    const all = Promise.all(edits).finally(() => (progress.finished = true));
+    while (!progress.finished) {
       expect(fs.readFileSync(file, "utf8").split("\n")).toHaveLength(100);
       await nextTurn();
     }

@@ -106,7 +106,7 @@ describe("whatever the interleaving", () => {
           }
           if (loses) void s.schedule(Promise.resolve(), "the lease is lost").then(() => lease.abort(new Error("lost")));
           while (s.count() > 0) {
-            await s.waitOne();
+            await s.waitNext(1);
             await settled();
             check();
           }
@@ -153,7 +153,7 @@ describe("whatever the interleaving", () => {
           })();
         });
         while (s.count() > 0) {
-          await s.waitOne();
+          await s.waitNext(1);
           await settled();
         }
         expect(ended).toBe(calls.length);

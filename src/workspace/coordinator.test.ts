@@ -228,8 +228,14 @@ describe("a cancelled wait", () => {
     let listeners = 0;
     const add = signal.addEventListener.bind(signal);
     const remove = signal.removeEventListener.bind(signal);
-    signal.addEventListener = (...args: Parameters<typeof add>) => (listeners++, add(...args));
-    signal.removeEventListener = (...args: Parameters<typeof remove>) => (listeners--, remove(...args));
+    signal.addEventListener = (...args: Parameters<typeof add>): void => {
+      listeners++;
+      add(...args);
+    };
+    signal.removeEventListener = (...args: Parameters<typeof remove>): void => {
+      listeners--;
+      remove(...args);
+    };
     const waiting = Array.from({ length: 1000 }, async (_, i) =>
       (await coordinator.acquire(i % 2 === 0 ? whole : paths("a"), { signal })).release(),
     );
