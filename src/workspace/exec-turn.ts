@@ -25,6 +25,8 @@ import type { OwnedRoot, TakenCheckpoint } from "./owned-root.js";
 export interface FinishedTurn {
   readonly number: number;
   readonly exit: CommandExit;
+  /** How long the command ran, without our captures. */
+  readonly durationMs: number;
   readonly from: Tree;
   /** Undefined when the closing capture failed: the turn is unprotected. */
   readonly to: Tree | undefined;
@@ -54,7 +56,9 @@ export async function runTurn(
   const running = await turn.start(command, { cwd, env, stdio: options.stdio ?? "inherit" });
   const restoreSignals = options.foreground === true ? passSignals((name) => running.signal(name)) : undefined;
   const intervals = turn.checkpointEvery(options.everyMs ?? 60_000);
+  const startedAt = performance.now();
   let exit: CommandExit;
+  let durationMs: number;
   let interrupted: unknown;
   try {
     options.onSpawn?.();
@@ -63,13 +67,14 @@ export async function runTurn(
       interrupted = reason;
       return endCommand(running);
     });
+    durationMs = performance.now() - startedAt;
   } finally {
     await intervals.stop();
     restoreSignals?.();
   }
   const finished = await turn.finish(exit, interrupted);
   if (interrupted !== undefined) throw interrupted as Error;
-  return finished;
+  return { ...finished, durationMs };
 }
 
 class Turn {
@@ -170,7 +175,7 @@ class Turn {
   }
 
   /** Steps 5 and 6. */
-  async finish(exit: CommandExit, interrupted: unknown): Promise<FinishedTurn> {
+  async finish(exit: CommandExit, interrupted: unknown): Promise<Omit<FinishedTurn, "durationMs">> {
     const { exitCode, signal } = exit;
     await this.#append({
       type: "process-exited",

@@ -152,6 +152,8 @@ function foldSession(trace: SessionTrace, into: Folding): void {
               uncertain: isShared(trace) || event.settled === true,
             },
           });
+          turn.from ??= from;
+          turn.to = to;
           if (!opened) turn.protected = false;
         }
         break;

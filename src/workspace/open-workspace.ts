@@ -69,7 +69,7 @@ export async function openWorkspace(options: OpenWorkspaceOptions, world: Worksp
   checkOpenOptions(options);
   const fileSystem = world.fileSystem ?? nodeFileSystem;
   const root = canonicalPath(options.root, { fileSystem });
-  if (options.allowBroadRoot !== true) assertNarrowRoot(root, { homes: world.homes ?? [] });
+  if (options.allowBroadRoot !== true) assertNarrowRoot(root, { homes: canonicalHomes(world.homes ?? [], fileSystem) });
   const { storage, close: closeStorage } = await storageFor(options, world);
   const undo: (() => Promise<void> | void)[] = [closeStorage];
   try {
@@ -195,6 +195,17 @@ function createFirst(fileSystem: FileSystem, root: CanonicalRoot): void {
       { cause: error },
     );
   }
+}
+
+/** A home that cannot be resolved is nobody's root. */
+function canonicalHomes(homes: readonly string[], fileSystem: FileSystem): readonly string[] {
+  return homes.flatMap((home) => {
+    try {
+      return [canonicalPath(home, { fileSystem })];
+    } catch {
+      return [];
+    }
+  });
 }
 
 /** The session is ours while both leases are (C5, C7). */

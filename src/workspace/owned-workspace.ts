@@ -110,13 +110,11 @@ export class OwnedWorkspace extends RootView implements Workspace {
     checkExec(command, options);
     const cwd = this.#workingDirectory(options.cwd);
     return this.#while(`exec ${command[0]}`, async () => {
-      const startedAt = performance.now();
       this.#own.forget();
       const turn = await runTurn(this.#owned, command, cwd, options);
-      const durationMs = performance.now() - startedAt;
       const undone =
         options.undoOnFailure === true && turn.exit.exitCode !== 0 ? await this.#undoTurn(turn.number, options) : false;
-      return this.#execResult(turn, durationMs, undone, signalOf(options));
+      return this.#execResult(turn, undone, signalOf(options));
     });
   }
 
@@ -136,8 +134,7 @@ export class OwnedWorkspace extends RootView implements Workspace {
   }
 
   async #execResult(
-    { number, exit, from, to, checkpoints }: FinishedTurn,
-    durationMs: number,
+    { number, exit, durationMs, from, to, checkpoints }: FinishedTurn,
     undone: boolean,
     options: Abortable,
   ): Promise<ExecResult> {

@@ -5,7 +5,7 @@
 import { LooprigError, RestoreError, parseWorkspacePath } from "../core/index.js";
 import type { Abortable, SessionId, SnapshotRef, WorkspacePath } from "../core/index.js";
 import type { UndoEntryName } from "../session-store/index.js";
-import type { Tree, TreeEntry } from "../workspace-store/index.js";
+import type { Tree, TreeChange, TreeEntry } from "../workspace-store/index.js";
 import { Attribution } from "./attribution.js";
 import { invalid } from "./capture-rules.js";
 import type { RedoOptions, RestoreAction, RestorePlan, TurnSummary, UndoEntry, UndoOptions } from "./contracts.js";
@@ -148,8 +148,9 @@ async function planEntry(
   const window = history.windows.find((each) => `t${each.turn}` === entry.name);
   // Conflicts name whoever came later, and whoever wrote at the same time.
   const attribution = await Attribution.load(reader.store, history, (window?.openOrder ?? entry.order) - 1, options);
+  const taken = action.kind === "redo" ? takenBack(history, entry.name) : undefined;
   const tree = await planReversal({
-    changes: reader.store.diff(from, to, options),
+    changes: only(taken, reader.store.diff(from, to, options)),
     present,
     direction: action.kind,
     onConflict: "skip",
@@ -168,6 +169,24 @@ async function planEntry(
     },
     { action, tree, entry, target: undefined },
   );
+}
+
+/** What undoing the entry took back, in one go or in parts: this, and no more, is what redo puts back. */
+function takenBack(history: FoldedHistory, entry: UndoEntryName): ReadonlySet<string> {
+  const paths = new Set<string>();
+  for (const restored of history.restorations) {
+    if (restored.entry !== entry) continue;
+    if (restored.action === "redo") paths.clear();
+    else if (restored.action === "undo") for (const path of [...restored.written, ...restored.deleted]) paths.add(path);
+  }
+  return paths;
+}
+
+async function* only(
+  paths: ReadonlySet<string> | undefined,
+  changes: AsyncIterable<TreeChange>,
+): AsyncIterable<TreeChange> {
+  for await (const change of changes) if (paths?.has(change.path) !== false) yield change;
 }
 
 async function planTowards(

@@ -38,7 +38,7 @@ export async function applyToRoot(owned: OwnedRoot, plan: RestorePlan, options: 
   await using _commit = await commitLease(owned, options);
   using permit = await owned.coordinator.acquire({ operation: "checkpoint" }, options);
   const before = await captureBefore(owned, options);
-  assertUnmoved(details.tree.operations, await presentOf(details.tree.operations, before));
+  await assertProtected(details.tree.operations, before);
 
   const planId = mintPlanId();
   await owned.reader.store.pin({ owner: owned.sessionId, id: `p${planId}` }, pinned(before.ref, details));
@@ -109,32 +109,39 @@ async function captureBefore(owned: OwnedRoot, options: Abortable): Promise<Capt
   return result;
 }
 
-async function presentOf(
-  operations: readonly PlannedOperation[],
-  { tree }: CaptureResult,
-): Promise<ReadonlyMap<WorkspacePath, PlannedOperation["expected"]>> {
-  const present = new Map<WorkspacePath, PlannedOperation["expected"]>();
-  for (const { path } of operations) {
-    present.set(path, (await tree.lookup(path)) as PlannedOperation["expected"]);
+/**
+ * Step 3. Only what the capture just stored may be overwritten (U4): a path that it had to leave out is not protected, and
+ * one that is not what the plan expects has moved.
+ */
+async function assertProtected(operations: readonly PlannedOperation[], { tree }: CaptureResult): Promise<void> {
+  const unprotected: PlannedOperation[] = [];
+  const moved: WorkspacePath[] = [];
+  for (const operation of operations) {
+    const present = await tree.lookup(operation.path);
+    if (present?.kind === "omitted") unprotected.push(operation);
+    else if (!sameEntry(operation.expected, present)) moved.push(operation.path);
   }
-  return present;
-}
-
-/** Step 3. What the capture holds is what may be overwritten: an omitted path is never equal to what a plan expects (U4). */
-function assertUnmoved(
-  operations: readonly PlannedOperation[],
-  present: ReadonlyMap<WorkspacePath, PlannedOperation["expected"]>,
-): void {
-  const paths = operations
-    .filter(({ path, expected }) => !sameEntry(expected, present.get(path)))
-    .map(({ path }) => path);
-  if (paths.length === 0) return;
-  throw new RestoreError(
-    "restore.tree_moved",
-    `Cannot restore: ${paths.length} of its paths, ${displayName(paths[0] ?? "")} first, changed since the plan was made; make a new plan`,
-    { paths },
-    { retryable: true },
-  );
+  if (unprotected.length > 0) {
+    const paths = unprotected.map(({ path }) => path);
+    const bytesNeeded = unprotected.reduce(
+      (sum, { expected }) => sum + (expected?.kind === "file" ? expected.size : 0),
+      0,
+    );
+    throw new RestoreError(
+      "restore.unprotected",
+      `Cannot restore: the present bytes of ${paths.length} of its paths, ${displayName(paths[0] ?? "")} first, could not be stored first; ` +
+        "make them readable and still, or leave them out",
+      { paths, bytesNeeded },
+    );
+  }
+  if (moved.length > 0) {
+    throw new RestoreError(
+      "restore.tree_moved",
+      `Cannot restore: ${moved.length} of its paths, ${displayName(moved[0] ?? "")} first, changed since the plan was made; make a new plan`,
+      { paths: moved },
+      { retryable: true },
+    );
+  }
 }
 
 /** Everything a crash in the middle needs: the bytes to go back to and the bytes to go on to. */
