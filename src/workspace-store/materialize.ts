@@ -26,6 +26,7 @@ import { isPresent, piecesOf, readContent } from "./content.js";
 import type { FileEntry } from "./content.js";
 import type { MaterializeOptions, Tree } from "./contracts.js";
 import { collisions, probeFolding } from "./name-folding.js";
+import type { Folding } from "./name-folding.js";
 import type { ObjectStore } from "./object-store.js";
 import { OpenDirectories } from "./open-directories.js";
 import type { DirectoryPlace } from "./open-directories.js";
@@ -73,10 +74,9 @@ export async function materializeTree(
   await assertStored(objects, plan.files, options);
   const destination = prepare(fileSystem, dest);
   try {
-    assertNoCollisions(fileSystem, destination.directory, plan);
+    assertNoCollisions(fileSystem, destination.directory, plan, dest);
     using writing = new Materialization(fileSystem, objects, destination.directory, dest, options);
-    await writing.run(plan);
-    destination.sync();
+    await writing.run(plan, destination.sync);
   } catch (error) {
     destination.giveUp();
     throw error;
@@ -127,7 +127,7 @@ async function assertStored(objects: ObjectStore, files: readonly PlannedFile[],
   }
 }
 
-function assertNoCollisions(fileSystem: FileSystem, destination: Directory, plan: Plan): void {
+function assertNoCollisions(fileSystem: FileSystem, destination: Directory, plan: Plan, dest: string): void {
   const siblings = new Map<WorkspacePath, string[]>();
   for (const { path, name } of [...plan.directories, ...plan.files, ...plan.links]) {
     const parent = parentOf(path);
@@ -135,13 +135,19 @@ function assertNoCollisions(fileSystem: FileSystem, destination: Directory, plan
     if (names) names.push(name);
     else siblings.set(parent, [name]);
   }
-  const pairsUnder = (folding: { readonly case: boolean; readonly composition: boolean }) =>
+  const pairsUnder = (under: Folding) =>
     [...siblings].flatMap(([parent, names]) =>
-      collisions(names, folding).map(([a, b]) => [inParent(parent, a), inParent(parent, b)] as const),
+      collisions(names, under).map(([a, b]) => [inParent(parent, a), inParent(parent, b)] as const),
     );
   // Almost no tree could collide anywhere, and then the volume need not be asked.
   if (pairsUnder({ case: true, composition: true }).length === 0) return;
-  const pairs = pairsUnder(probeFolding(fileSystem, destination));
+  let folding: Folding;
+  try {
+    folding = probeFolding(fileSystem, destination);
+  } catch (error) {
+    throw unusable(dest, `it cannot be written to (${errnoOf(error) ?? "unknown"})`, error);
+  }
+  const pairs = pairsUnder(folding);
   const first = pairs[0];
   if (first === undefined) return;
   throw new SnapshotError(
@@ -167,9 +173,10 @@ function beyond(limit: "maxEntries" | "maxBytes", allowed: number): SnapshotErro
 
 interface Destination {
   readonly directory: Directory;
-  sync(): void;
+  /** Makes its own name durable. */
+  readonly sync: () => void;
   /** Removes the directory if it was made here and is empty. */
-  giveUp(): void;
+  readonly giveUp: () => void;
 }
 
 function prepare(fileSystem: FileSystem, dest: string): Destination {
@@ -271,7 +278,8 @@ class Materialization implements Disposable {
     this.#places.set("" as WorkspacePath, this.#root);
   }
 
-  async run(plan: Plan): Promise<void> {
+  /** `finish` makes the destination's own name durable. */
+  async run(plan: Plan, finish: () => void): Promise<void> {
     let at: WorkspacePath | undefined;
     let operation = "mkdir";
     try {
@@ -304,6 +312,7 @@ class Materialization implements Disposable {
       await this.#finishDirectory(at, undefined);
       operation = "fsync";
       await this.#drain();
+      finish();
     } catch (error) {
       await Promise.allSettled(this.#syncs);
       this.#remove(plan);
