@@ -166,3 +166,27 @@ test("a held lease whose row is garbled is never called free", async () => {
   await refused(storage.leaser.inspect("other"), "storage.damaged");
   await refused(storage.leaser.list(""), "storage.damaged");
 });
+
+test("an acquisition that meets a probe, which holds nothing, tries again", async () => {
+  await epochAfter();
+  const probe = openSqlite(fileOf("n", "lock"));
+  probe.exec("BEGIN");
+  probe.rows("PRAGMA schema_version");
+  setTimeout(() => probe.close(), 1);
+  (await storage.leaser.acquire("n", claimOf("one"))).assertHeld();
+});
+
+test("a dead holder is not believed because of one who is trying", async () => {
+  await storage.leaser.acquire("n", claimOf("dead"));
+  const record = fs.readFileSync(fileOf("n", "json"), "utf8");
+  await storage.close();
+  storage = await openLocalStorage({ dir });
+  inDatabase(`UPDATE leases SET record = '${record}'`);
+  expect(await storage.leaser.inspect("n")).toBeUndefined();
+  const trying = openSqlite(fileOf("n", "lock"));
+  trying.exec("BEGIN EXCLUSIVE");
+  // Due before the second look, whose wait is longer and begins later.
+  setTimeout(() => trying.close(), 1);
+  expect(await storage.leaser.inspect("n")).toBeUndefined();
+  expect(await storage.leaser.list("")).toEqual([]);
+});
