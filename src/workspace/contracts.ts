@@ -302,6 +302,8 @@ export interface ReadWorkspaceOptions extends Abortable {
   /** Default: the local state directory, opened and owned. */
   readonly storage?: Storage | undefined;
   readonly onProgress?: ((progress: CaptureProgress) => void) | undefined;
+  /** Accepts the directory that stands at the root although it is not the one recorded (R7). Default false. */
+  readonly adoptRoot?: boolean | undefined;
 }
 
 export interface OpenWorkspaceOptions extends ReadWorkspaceOptions {
@@ -311,8 +313,6 @@ export interface OpenWorkspaceOptions extends ReadWorkspaceOptions {
   readonly allowBroadRoot?: boolean | undefined;
   /** Goes on although a command of a killed session still runs here (G5); captures are then fuzzy. Default false. */
   readonly acceptRunning?: boolean | undefined;
-  /** Accepts the directory that stands at the root although it is not the one recorded (R7). Default false. */
-  readonly adoptRoot?: boolean | undefined;
   /** Opens a root that is gone, for a restore that builds it anew. Default false: `workspace_root.changed`. */
   readonly missingRoot?: "refuse" | "recreate" | undefined;
   readonly capture?: CaptureSettings | undefined;

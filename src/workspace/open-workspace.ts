@@ -56,7 +56,8 @@ export async function readWorkspace(options: ReadWorkspaceOptions, world: Worksp
   checkOpenOptions(options);
   const root = canonicalPath(options.root, { fileSystem: world.fileSystem });
   const { storage, close } = await storageFor(options, world);
-  const reader = new RootReader({ storage, root, placement: "exclusive", onProgress: options.onProgress, ...world });
+  const { adoptRoot, onProgress } = options;
+  const reader = new RootReader({ storage, root, placement: "exclusive", onProgress, adoptRoot, ...world });
   return new RootView(reader, close);
 }
 

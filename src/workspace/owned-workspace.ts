@@ -75,9 +75,10 @@ export class OwnedWorkspace extends RootView implements Workspace {
   }
 
   override async plan(action: RestoreAction, options: Abortable = {}): Promise<RestorePlan> {
-    if (action.kind === "redo" || this.#owned.missing) return super.plan(action, options);
+    if (this.#owned.missing) return super.plan(action, options);
+    this.#owned.directory();
     // What this program did by itself becomes a turn first, so that a plan can take it back and `apply` finds it there.
-    await this.#while("plan", () => this.#own.close(options));
+    if (action.kind !== "redo") await this.#while("plan", () => this.#own.close(options));
     return super.plan(action, options);
   }
 
@@ -165,6 +166,7 @@ export class OwnedWorkspace extends RootView implements Workspace {
   }
 
   async #planNow(action: RestoreAction, options: Abortable): Promise<RestorePlan> {
+    this.#owned.directory();
     const [history, present] = [await this.reader.history(options), await this.reader.tree("now", options)];
     return makePlan(this.reader, action, { history, present, asker: this.sessionId }, options);
   }

@@ -69,8 +69,9 @@ export async function applyToRoot(owned: OwnedRoot, plan: RestorePlan, options: 
 
 /** The receipt of a plan that is not carried out: nothing to do, or conflicts that stop it. */
 function decideWithoutWriting(plan: RestorePlan, { action, tree }: PlanDetails): RestoreReceipt | undefined {
-  const stops = action.kind !== "restore" && (action.onConflict ?? "stop") === "stop";
-  const result = stops && plan.conflicts.length > 0 ? "conflict" : tree.operations.length === 0 ? "nothing" : undefined;
+  const empty = tree.operations.length === 0;
+  const stops = empty || (action.kind !== "restore" && (action.onConflict ?? "stop") === "stop");
+  const result = stops && plan.conflicts.length > 0 ? "conflict" : empty ? "nothing" : undefined;
   if (result === undefined) return undefined;
   const { writes: _writes, deletes: _deletes, ...seen } = plan;
   return { ...seen, result, written: [], deleted: [], safety: null, reverse: null };

@@ -13,7 +13,7 @@ import { captureRules } from "./capture-rules.js";
 import type { CaptureSettings } from "./contracts.js";
 import { foldHistory } from "./history.js";
 import type { FoldedHistory, SessionTrace } from "./history.js";
-import { identify } from "./root-identity.js";
+import { checkRecordedRoot, identify, identityFromStored } from "./root-identity.js";
 import { RootRecord } from "./root-record.js";
 import { createPlanStore } from "./restore/plan-store.js";
 import type { PlanStore } from "./restore/plan-store.js";
@@ -28,6 +28,8 @@ export interface ReaderOptions {
   readonly onProgress?: ((progress: CaptureProgress) => void) | undefined;
   readonly fileSystem?: FileSystem | undefined;
   readonly clock?: (() => Date) | undefined;
+  /** Looks at the directory that is there although it is not the one recorded. */
+  readonly adoptRoot?: boolean | undefined;
 }
 
 export class RootReader {
@@ -42,6 +44,7 @@ export class RootReader {
   readonly record: RootRecord;
   readonly plans: PlanStore;
   readonly onProgress: ((progress: CaptureProgress) => void) | undefined;
+  readonly #adoptRoot: boolean;
 
   constructor(options: ReaderOptions) {
     const { storage, root, fileSystem = nodeFileSystem, clock = () => new Date() } = options;
@@ -52,6 +55,7 @@ export class RootReader {
     this.fileSystem = fileSystem;
     this.clock = clock;
     this.onProgress = options.onProgress;
+    this.#adoptRoot = options.adoptRoot ?? false;
     this.sessions = createSessionStore(storage, { clock });
     this.store = createWorkspaceStore(storage, { fileSystem });
     this.record = new RootRecord(storage.kv, root);
@@ -85,9 +89,9 @@ export class RootReader {
     return captureRules(await this.record.read(options), this.settings, this.placement, this.storage.locality);
   }
 
-  /** The live tree, hashed and not stored. Throws `workspace_root.changed` when the root is gone. */
+  /** The live tree, hashed and not stored. Throws `workspace_root.changed` when the root is gone or another directory (R7). */
   async scan(options: Abortable = {}): Promise<ScanResult> {
-    this.assertPresent();
+    await this.#assertSame(options);
     return this.store.scan({ ...(await this.scanOptions(options)), ...options });
   }
 
@@ -101,13 +105,16 @@ export class RootReader {
     };
   }
 
-  assertPresent(): void {
-    if (identify(this.fileSystem, this.root) !== undefined) return;
-    throw new WorkspaceRootChangedError(
-      "workspace_root.changed",
-      `Cannot look at "${this.root}": no directory stands there now; \`looprig restore\` builds it anew`,
-      { root: this.root, state: "missing" },
-    );
+  async #assertSame(options: Abortable): Promise<void> {
+    const recorded = this.#adoptRoot ? undefined : (await this.record.read(options))?.identity;
+    if (recorded !== undefined) checkRecordedRoot(this.fileSystem, this.root, identityFromStored(recorded));
+    else if (identify(this.fileSystem, this.root) === undefined) {
+      throw new WorkspaceRootChangedError(
+        "workspace_root.changed",
+        `Cannot look at "${this.root}": no directory stands there`,
+        { root: this.root, state: "missing" },
+      );
+    }
   }
 
   async tree(ref: SnapshotRef | "now", options: Abortable = {}): Promise<Tree> {
