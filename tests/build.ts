@@ -27,8 +27,13 @@ function build(): string {
   const texts = sources.map((source) => fs.readFileSync(path.join(repository, source), "utf8"));
   const hash = createHash("sha256");
   sources.forEach((source, i) => hash.update(`${source}\0${texts[i] ?? ""}\0`));
+  hash.update(fs.readFileSync(path.join(repository, "package.json")));
   const target = path.join(cache, hash.digest("hex").slice(0, 20));
-  if (fs.existsSync(target)) return target;
+  if (fs.existsSync(target)) {
+    // In use again: not to be removed as stale by another run.
+    fs.utimesSync(target, new Date(), new Date());
+    return target;
+  }
 
   const staging = path.join(cache, `.staging-${randomUUID()}`);
   sources.forEach((source, i) => {
