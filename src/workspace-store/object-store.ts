@@ -8,7 +8,7 @@
  * 3. No byte leaves `read` unless its digest holds. A damaged copy is forgotten, so that a spare is tried and a later
  *    capture stores the object anew.
  */
-import { displayName, isLooprigError, SnapshotError, StorageError } from "../core/index.js";
+import { displayName, isLooprigError, raceAbort, SnapshotError, StorageError } from "../core/index.js";
 import type { Abortable, WorkspacePath } from "../core/index.js";
 import type { Blobs } from "../storage/index.js";
 import { FormatError } from "./byte-codec.js";
@@ -43,7 +43,10 @@ export class ObjectStore {
   readonly #loading = new Map<number, Promise<Buffer>>();
   /** Packs that could not be read: reported by verify, not tried again at every miss. */
   readonly #unusable = new Set<string>();
-  #refreshing: Promise<void> | undefined;
+  /** Ends when no refresh runs or waits; never rejects. */
+  #lastRefresh: Promise<void> = Promise.resolve();
+  /** The one that waits for its turn. */
+  #nextRefresh: Promise<void> | undefined;
   #losses = 0;
 
   constructor(blobs: Blobs) {
@@ -83,17 +86,21 @@ export class ObjectStore {
     }
   }
 
-  /** Brings the index in line with the store: new packs come in, vanished ones go, damaged indexes are made anew. */
-  async refresh(options: Abortable = {}): Promise<void> {
-    // A refresh under way may have listed before what the caller waits for was written; the one after it has not.
-    while (this.#refreshing) await this.#refreshing.catch(() => undefined);
-    options.signal?.throwIfAborted();
-    this.#refreshing = this.#refresh(options);
-    try {
-      await this.#refreshing;
-    } finally {
-      this.#refreshing = undefined;
+  /**
+   * Brings the index in line with the store: new packs come in, vanished ones go, damaged indexes are made anew. What was
+   * published before the call is in it afterwards. Callers that come while one runs share the next one.
+   */
+  async refresh({ signal }: Abortable = {}): Promise<void> {
+    signal?.throwIfAborted();
+    if (this.#nextRefresh === undefined) {
+      const next = this.#lastRefresh.then(() => {
+        this.#nextRefresh = undefined;
+        return this.#refresh();
+      });
+      this.#nextRefresh = next;
+      this.#lastRefresh = next.catch(() => undefined);
     }
+    await raceAbort(this.#nextRefresh, signal);
   }
 
   /**
@@ -125,7 +132,7 @@ export class ObjectStore {
       options.signal?.throwIfAborted();
       const place = this.#index.place(id);
       if (place === undefined) {
-        if (!searched && !damaged) {
+        if (!searched) {
           searched = true;
           await this.find(id, options);
           continue;
@@ -147,12 +154,13 @@ export class ObjectStore {
     if (place !== undefined) this.#readAt(place, {}).catch(() => undefined);
   }
 
-  async #refresh(options: Abortable): Promise<void> {
-    const indexes = await this.#list(indexPrefix, options);
-    const packs = new Set(await this.#list(packPrefix, options));
-    const gone: string[] = [];
+  async #refresh(): Promise<void> {
+    // Only packs known by now can be missed in the listings: one that is published meanwhile may have come too late for them.
+    const known = [...this.#index.packIds];
+    const indexes = await this.#list(indexPrefix);
+    const packs = new Set(await this.#list(packPrefix));
     const listed = new Set(indexes);
-    for (const packId of this.#index.packIds) if (!packs.has(packId) || !listed.has(packId)) gone.push(packId);
+    const gone = known.filter((packId) => !packs.has(packId) || !listed.has(packId));
     if (gone.length > 0) {
       this.#losses++;
       this.#index.removePacks(gone);
@@ -162,7 +170,7 @@ export class ObjectStore {
     );
     const rows = new Map<string, PackRows>();
     await eachLimited(fresh, async (packId) => {
-      const loaded = await this.#loadIndex(packId, options);
+      const loaded = await this.#loadIndex(packId);
       if (loaded) rows.set(packId, loaded);
     });
     // In listing order, so that places do not depend on which answer came first.
@@ -172,7 +180,7 @@ export class ObjectStore {
     }
   }
 
-  async #list(prefix: string, options: Abortable): Promise<string[]> {
+  async #list(prefix: string, options: Abortable = {}): Promise<string[]> {
     const ids: string[] = [];
     for await (const { key } of this.#blobs.list(prefix, options)) {
       const id = key.slice(prefix.length);
@@ -181,10 +189,10 @@ export class ObjectStore {
     return ids;
   }
 
-  async #loadIndex(packId: string, options: Abortable): Promise<PackRows | undefined> {
+  async #loadIndex(packId: string): Promise<PackRows | undefined> {
     let bytes: Uint8Array;
     try {
-      bytes = await this.#blobs.get(indexKey(packId), options);
+      bytes = await this.#blobs.get(indexKey(packId));
     } catch (error) {
       // Removed since it was listed, which is as if it had been removed before.
       if (isLooprigError(error, "blob.missing")) return undefined;
@@ -197,8 +205,8 @@ export class ObjectStore {
       if (error instanceof UnsupportedVersionError) throw newerFormat(indexKey(packId), error);
       if (!(error instanceof FormatError)) throw error;
     }
-    await this.#blobs.delete(indexKey(packId), options);
-    return this.#rebuild(packId, options);
+    await this.#blobs.delete(indexKey(packId));
+    return this.#rebuild(packId, {});
   }
 
   async #rebuild(packId: string, options: Abortable): Promise<PackRows | undefined> {
