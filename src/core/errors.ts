@@ -138,8 +138,6 @@ export interface ErrorDetails {
   "ledger.damaged": { readonly ledger: string; readonly seq: number };
   /** The value's revision is not the expected one: another writer was faster. */
   "kv.conflict": { readonly key: string; readonly expected: number; readonly actual: number };
-  /** A blob of that key exists already, with other bytes. */
-  "blob.exists": { readonly key: string };
   /** No blob has that key. */
   "blob.missing": { readonly key: string };
   /** A key, name or value breaks the contract's limits. */
