@@ -3,7 +3,6 @@
 # Runs in the directory it is started in, and only there.
 set -u
 
-echo "agent: running the tests"
 if node test/calculator.test.js >/dev/null 2>&1; then
   echo "agent: nothing to do"
   exit 0
@@ -23,5 +22,3 @@ echo "agent: tidying up (nobody asked for it)"
 rm src/format.js
 mkdir -p scratch/ideas
 echo "rewrite it all" > scratch/ideas/todo.txt
-
-echo "agent: done"

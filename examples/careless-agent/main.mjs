@@ -52,8 +52,8 @@ function tour(temporary) {
   check(after["src/parse.js"] !== before["src/parse.js"], "the agent edited src/parse.js");
 
   step("looprig status", looprig("status"), 0);
-  const stat = step("looprig diff --stat", looprig("diff", "--stat"), 0);
-  check(/^4 files, /m.test(stat), "the diff names four files");
+  const stat = step("looprig diff --stat -- src", looprig("diff", "--stat", "--", "src"), 0);
+  check(/^3 files, /m.test(stat), "the diff names the three files below src");
 
   step("looprig undo --yes", looprig("undo", "--yes"), 0, { only: receipt });
   checkTree(root, before, "every file is as it was before the agent");

@@ -8,7 +8,7 @@ export const captureOptions = {
     value: "GLOB",
     wanted: "a gitignore line",
     parse: (given) => (/[\n\r\0]/.test(given) ? undefined : text(given)),
-    help: "leave out what fits this gitignore line; may be repeated; kept with the root, in place of what was kept before",
+    help: "leave out what this gitignore line fits; repeatable; kept with the root",
   }),
   allowLarge: flag(["--allow-large"], "capture more than 4 GiB or 500 000 files; kept with the root"),
 } as const;

@@ -1,6 +1,13 @@
 /** Rows of cells as aligned lines. Width is counted in terminal columns; colour is applied after the padding. */
 
-export type Cell = string | { readonly text: string; readonly paint: (text: string) => string };
+export type Cell =
+  | string
+  | {
+      readonly text: string;
+      readonly paint: (text: string) => string;
+      /** It may reach into the columns after it and makes its own no wider. For the last cell of a row. */
+      readonly spans?: true;
+    };
 
 export interface ColumnOptions {
   /** Before every line. */
@@ -16,7 +23,10 @@ export interface ColumnOptions {
 export function columns(rows: readonly (readonly Cell[])[], options: ColumnOptions = {}): string[] {
   const widths: number[] = [...(options.least ?? [])];
   for (const row of rows) {
-    row.forEach((cell, i) => (widths[i] = Math.max(widths[i] ?? 0, displayWidth(textOf(cell)))));
+    row.forEach((cell, i) => {
+      const spans = typeof cell !== "string" && cell.spans === true;
+      widths[i] = Math.max(widths[i] ?? 0, spans ? 0 : displayWidth(textOf(cell)));
+    });
   }
   return rows.map((row) => {
     let last = row.length - 1;

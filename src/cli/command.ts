@@ -1,5 +1,5 @@
 /** What a command is: a grammar, its help, and one function from typed values to an exit status. */
-import { parseArguments } from "./args.js";
+import { parseArguments, usage } from "./args.js";
 import type { Grammar, OptionSpecs, Parsed } from "./args.js";
 import type { Context } from "./context.js";
 import { globalOptions } from "./global-options.js";
@@ -13,6 +13,8 @@ export interface CommandDefinition<O extends OptionSpecs> {
   readonly summary: string;
   /** Paragraphs below the options. */
   readonly notes: readonly string[];
+  /** Whether `--session` narrows what it speaks of. Where it does not, it is refused rather than ignored. */
+  readonly narrows: boolean;
   /** Resolves to the exit status. Everything that fails is thrown. */
   readonly run: (context: Context, parsed: Parsed<O & GlobalOptions>) => Promise<number>;
 }
@@ -33,9 +35,17 @@ export function defineCommand<O extends OptionSpecs>(definition: CommandDefiniti
   const options: O & GlobalOptions = { ...definition.grammar.options, ...globalOptions };
   const grammar: Grammar<O & GlobalOptions> = { ...definition.grammar, options };
   return {
-    help: () => commandHelp(definition.usage, definition.summary, definition.grammar.options, definition.notes),
+    help: () => commandHelp(definition),
     prepare: (words) => {
       const parsed = parseArguments(grammar, words);
+      if (parsed.options.session !== undefined && !definition.narrows) {
+        const { command } = grammar;
+        throw usage(
+          "--session",
+          `Cannot use --session with ${command}: it narrows nothing there; leave it out`,
+          "no --session",
+        );
+      }
       return { globals: parsed.options, run: (context) => definition.run(context, parsed) };
     },
   };

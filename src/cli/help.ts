@@ -40,16 +40,23 @@ export function overviewHelp(): string {
     .join("");
 }
 
-export function commandHelp(usage: string, summary: string, options: OptionSpecs, notes: readonly string[]): string {
-  const own = Object.values(options);
+export function commandHelp(command: {
+  readonly usage: string;
+  readonly summary: string;
+  readonly grammar: { readonly options: OptionSpecs };
+  readonly narrows: boolean;
+  readonly notes: readonly string[];
+}): string {
+  const own = Object.values(command.grammar.options);
+  const { session, ...others } = globalOptions;
   return [
-    `looprig ${usage}`,
-    `  ${summary}`,
+    `looprig ${command.usage}`,
+    `  ${command.summary}`,
     ...(own.length === 0 ? [] : ["", ...optionLines(own)]),
     "",
     "Everywhere:",
-    ...optionLines(Object.values(globalOptions)),
-    ...notes.flatMap((note) => ["", ...wrap(note, 100)]),
+    ...optionLines([...Object.values(others), ...(command.narrows ? [session] : [])]),
+    ...command.notes.flatMap((note) => ["", ...wrap(note, 100)]),
   ]
     .map((line) => `${line}\n`)
     .join("");

@@ -1,6 +1,6 @@
 /** Paths people type, relative to where they stand, as paths in the workspace; and back. Lexical: nothing is looked up. */
 import path from "node:path";
-import { parseWorkspacePath } from "../core/index.js";
+import { displayName, parseWorkspacePath } from "../core/index.js";
 import type { WorkspacePath } from "../core/index.js";
 import { usage } from "./args.js";
 import { readName } from "./names-read-back.js";
@@ -38,9 +38,9 @@ export function pathArguments(
   return paths.some((each) => each === undefined) ? undefined : (paths as readonly WorkspacePath[]);
 }
 
-/** The path as it would be typed from where the user stands. */
+/** The path as it would be typed from where the user stands; in our spelling where a terminal could not show it. */
 export function typedPath(workspacePath: WorkspacePath, { root, here }: Standpoint): string {
   const inside = here === root || here.startsWith(root === "/" ? "/" : `${root}/`);
   const spelled = inside ? path.relative(here, path.join(root, workspacePath)) : path.join(root, workspacePath);
-  return shellWord(spelled.startsWith("-") ? `./${spelled}` : spelled);
+  return shellWord(displayName(spelled.startsWith("-") ? `./${spelled}` : spelled));
 }

@@ -21,7 +21,7 @@ export interface LogView {
 }
 
 export function logText(
-  history: Pick<RootHistory, "root" | "sessions" | "checkpoints" | "damaged">,
+  history: Pick<RootHistory, "root" | "checkpoints" | "damaged">,
   rows: readonly LogRow[],
   view: LogView,
 ): string {
@@ -43,10 +43,7 @@ export function logText(
   return lines.map((line) => `${line}\n`).join("");
 }
 
-function header(
-  history: Pick<RootHistory, "root" | "sessions" | "checkpoints">,
-  { home, style, stored }: LogView,
-): string {
+function header(history: Pick<RootHistory, "root" | "checkpoints">, { home, style, stored }: LogView): string {
   const facts = [
     count(new Set(history.checkpoints.map((each) => each.sessionId)).size, "session"),
     count(history.checkpoints.length, "checkpoint"),
@@ -73,7 +70,7 @@ function cells(row: LogRow, amountWidth: number, view: LogView): Cell[] {
       sessionName(row.last.sessionId),
       "",
       `${number(row.count)} taken while it ran`,
-      { text: "log --all shows them", paint: style.dim },
+      { text: "log --all shows them", paint: style.dim, spans: true },
     ];
   }
   const amount = amountOf(row);

@@ -49,7 +49,7 @@ export async function writeElsewhere(context: Context, place: Place, wish: Elsew
         await context.print(`${count(written.length, "file")} of ${from} to write to ${dest}. Nothing was written.\n`);
       return exit.done;
     }
-    const done = await view.materialize(wish.ref, dest, { signal });
+    const done = await view.materialize(wish.ref, dest, { paths: wish.paths, signal });
     if (context.globals.json) await context.document("restore", place.root, fields);
     else {
       const left =

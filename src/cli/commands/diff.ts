@@ -19,6 +19,7 @@ export const command = defineCommand({
   },
   usage: "diff [A] [B] [--stat] [-- PATH…]",
   summary: "what differs between two checkpoints; default: what the last turn changed",
+  narrows: true,
   notes: [
     "A and B are c12, t4, t4^, last, now, a label, or eight or more hex digits; A alone is compared with now. What turn 4 changed is: looprig diff t4^ t4. A:PATH narrows to one file.",
   ],

@@ -27,6 +27,7 @@ export const command = defineCommand({
   },
   usage: "log [-n 20] [--all]",
   summary: "turns and checkpoints, newest first",
+  narrows: true,
   notes: [
     "Marks stand only for what is not normal: ~ captured while files may have moved, ! partial or not protected, x failed.",
   ],

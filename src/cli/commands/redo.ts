@@ -17,6 +17,7 @@ export const command = defineCommand({
   },
   usage: "redo [--dry-run] [--skip-conflicts]",
   summary: "put back what was undone last",
+  narrows: true,
   notes: ["A new turn ends what can be redone; everything stays reachable as a checkpoint (looprig log --all)."],
   run: async (context, { options }) =>
     withPlace(context, async (place) => {

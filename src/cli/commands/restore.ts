@@ -33,6 +33,7 @@ export const command = defineCommand({
   },
   usage: "restore REF [--dry-run] [--exact] [--to DIR] [-- PATH…]",
   summary: "make files as they were in a checkpoint",
+  narrows: false,
   notes: [
     "REF is c12, t4, t4^, last, a label, or eight or more hex digits; REF:PATH names one file. Files that no record of looprig explains are kept and listed, unless --exact. .git is never written.",
     "A root that is gone is built again, after a question or with --yes. What was there before is kept: looprig undo takes a restore back.",

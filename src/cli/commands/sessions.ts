@@ -16,6 +16,7 @@ export const command = defineCommand({
   grammar: { command: "sessions", options: {}, operands: ["rm", "ID"], required: 0, rest: "none" },
   usage: "sessions [rm ID]",
   summary: "list sessions; delete one with its space",
+  narrows: true,
   notes: [
     "Without --root the sessions of every root are listed. Deleting a session deletes its history and what only it kept; files in its root stay as they are, and its turns can no longer be undone.",
   ],

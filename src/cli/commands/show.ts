@@ -12,8 +12,9 @@ export const command = defineCommand({
   grammar: { command: "show", options: {}, operands: ["REF[:PATH]"], required: 1, rest: "none" },
   usage: "show REF[:PATH]",
   summary: "list one checkpoint, or write one file of it to stdout",
+  narrows: false,
   notes: [
-    "REF is c12, t4, t4^, last, now, a label, or eight or more hex digits. PATH is relative to the root; the quoted spelling looprig prints is understood too. The file's bytes are written as they are, once all of them are verified piece by piece.",
+    "REF is c12, t4, t4^, last, now, a label, or eight or more hex digits. PATH is relative to the root; the quoted spelling looprig prints is understood too. A file's bytes are written as they are, each piece after it was verified.",
   ],
   run: async (context, { operands: [given = ""] }) =>
     withPlace(context, async (place) => {

@@ -21,6 +21,7 @@ export const command = defineCommand({
   },
   usage: "snapshot [-m LABEL] [--exclude GLOB] [--allow-large]",
   summary: "checkpoint now",
+  narrows: false,
   notes: ["Everything below the root is captured, secrets among it, into the state directory; .git is not."],
   run: async (context, { options }) =>
     withPlace(context, async (place) => {

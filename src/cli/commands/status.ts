@@ -14,6 +14,7 @@ export const command = defineCommand({
   grammar: { command: "status", options: {}, operands: [], required: 0, rest: "none" },
   usage: "status",
   summary: "what changed since the last checkpoint, and by whom; what can be undone",
+  narrows: true,
   notes: [
     "A change is a record of ours (a file tool's own write), in a window (made while a command ran, so perhaps by someone else), or not by looprig.",
   ],

@@ -18,6 +18,7 @@ export const command = defineCommand({
   },
   usage: "undo [TURN] [--dry-run] [--skip-conflicts] [-- PATH…]",
   summary: "take back what the last turn changed; TURN is t4",
+  narrows: true,
   notes: [
     "Only files the turn changed are touched, and only where they are still as it left them; where somebody changed one since, nothing is written and looprig says who. What was there before is kept, so every undo can be redone.",
     "Without TURN it takes the newest turn or restore of the root, whatever its session, that still has something to take back. PATH is relative to the current directory; the quoted spelling looprig prints is understood too.",

@@ -1,0 +1,97 @@
+import { describe, expect, test } from "vitest";
+import { LooprigError, WorkspaceRootBusyError } from "../core/index.js";
+import { errorDocument, errorText } from "./error-report.js";
+import type { ErrorContext } from "./error-report.js";
+import { Interrupted } from "./interrupt.js";
+import { plainStyle } from "./style.js";
+import { at, holder, home, path, root, second } from "./testing/samples.js";
+
+const context = (more: Partial<ErrorContext> = {}): ErrorContext => ({
+  ...{ home, now: at(14, 30), startedFrom: undefined, style: plainStyle },
+  ...more,
+});
+const busy = new WorkspaceRootBusyError("workspace_root.busy", "Cannot open", { root, relation: "same", holder });
+
+describe("a failure on stderr", () => {
+  test("busy names the holder's command, session, process and start", () => {
+    expect(errorText(busy, context())).toBe(
+      'looprig: ~/calc is in use: exec "claude", session b71c, pid 4121, since 14:02\n' +
+        "  It is free as soon as that command ends; looprig status shows it.\n",
+    );
+  });
+
+  test("busy says plainly that it is the session this command was started from", () => {
+    expect(errorText(busy, context({ startedFrom: second }))).toContain(
+      "  That is the session this command was started from: it works once that command has ended.\n",
+    );
+  });
+
+  test("a root that is not the recorded one says how to accept it, or where it went", () => {
+    const changed = (state: "replaced" | "moved" | "missing", movedTo?: string): string =>
+      errorText(
+        new LooprigError("workspace_root.changed", "Cannot use it", {
+          ...{ root, state },
+          ...(movedTo === undefined ? {} : { movedTo }),
+        }),
+        context(),
+      );
+    expect(changed("replaced")).toContain("--adopt-root accepts");
+    expect(changed("moved", "/home/ada/new calc")).toContain("--root '/home/ada/new calc'");
+    expect(changed("missing")).toContain("looprig restore last");
+  });
+
+  test("a tree that is too large lists its largest directories with the option that leaves each out", () => {
+    const error = new LooprigError("capture.too_large", "Cannot capture", {
+      ...{ files: 600_000, bytes: 2 ** 33 },
+      largest: [
+        { path: "node_modules", bytes: 2 ** 32 },
+        { path: "my data", bytes: 1024 },
+      ],
+    });
+    expect(errorText(error, context())).toMatchInlineSnapshot(`
+      "looprig: Cannot capture
+        4.0 GiB  node_modules  --exclude /node_modules/
+        1.0 KiB  my data       --exclude '/my data/'
+        Leave out what need not be kept with --exclude, or take all of it with --allow-large
+      "
+    `);
+  });
+
+  test("paths are listed as they can be typed", () => {
+    const error = new LooprigError("restore.tree_moved", "Cannot go on", { paths: ["a\nb", "src/x"] });
+    expect(errorText(error, context())).toBe('looprig: Cannot go on\n  "a\\nb"\n  src/x\n');
+  });
+
+  test("the library's hint stands where we have none of our own", () => {
+    const error = new LooprigError("usage.invalid", "Cannot", { field: "x", wanted: "y" }, { hint: "looprig --help" });
+    expect(errorText(error, context())).toBe("looprig: Cannot\n  looprig --help\n");
+  });
+
+  test("an interruption needs no words", () => expect(errorText(new Interrupted("SIGINT"), context())).toBe(""));
+
+  test("what is not ours is told by its name, without a stack", () => {
+    expect(errorText(new TypeError("x is not y"), context())).toBe("looprig: TypeError: x is not y\n");
+  });
+});
+
+describe("looprig.error/1", () => {
+  test("has the code, the message, the hint and the fields of the table", () => {
+    expect(JSON.parse(JSON.stringify(errorDocument(busy, context())))).toEqual({
+      schema: "looprig.error/1",
+      code: "workspace_root.busy",
+      message: "Cannot open",
+      hint: "It is free as soon as that command ends; looprig status shows it.",
+      details: { root, relation: "same", holder: { ...holder, since: holder.since.toISOString() } },
+    });
+  });
+
+  test("has a code for what is not ours", () => {
+    expect(errorDocument(new Error("x"), context())).toMatchObject({ code: "internal", message: "x" });
+    expect(errorDocument(new Interrupted("SIGINT"), context()).code).toBe("interrupted");
+  });
+
+  test("keeps names whose bytes are not UTF-8 reversible", () => {
+    const error = new LooprigError("restore.tree_moved", "", { paths: [path("caf\udce9")] });
+    expect(JSON.stringify(errorDocument(error, context()))).toContain('"caf\\udce9"');
+  });
+});

@@ -1,0 +1,167 @@
+import { describe, expect, test } from "vitest";
+import type { RestoreReceipt } from "../workspace/index.js";
+import { conflictText, dryRunText, foreignText, nothingText, planText, receiptText } from "./render-plan.js";
+import type { PlanView } from "./render-plan.js";
+import { sessionNames } from "./session-names.js";
+import { plainStyle } from "./style.js";
+import { at, fileDiff, first, path, plan, refOf, second, turn } from "./testing/samples.js";
+
+const lines = new Map([
+  ["src/parse.js", fileDiff("src/parse.js", 1, 2)],
+  ["src/round.js", fileDiff("src/round.js", 1, 1)],
+  ["scratch", fileDiff("scratch", 0, 0, { entry: "directory" })],
+]);
+
+const shown = (more: Partial<PlanView> = {}): PlanView => ({
+  ...{ plan: plan(), turn: turn(1), lines, now: at(13, 30), style: plainStyle },
+  history: { turns: [turn(1), turn(2, { endedAt: at(13, 20), input: "round half up" })] },
+  sessionName: sessionNames([first, second]),
+  typed: (each) => each,
+  ...more,
+});
+
+const round = path("src/round.js");
+const byT2 = { kind: "session", strength: "recorded", sessionId: first, turnId: turn(2).turnId, turn: 2 } as const;
+const conflicting = plan({ writes: [path("src/parse.js")], conflicts: [{ path: round, by: byT2 }] });
+
+const receipt = (more: Partial<RestoreReceipt> = {}): RestoreReceipt => {
+  const { writes, deletes, ...rest } = plan();
+  return {
+    ...rest,
+    written: writes,
+    deleted: deletes,
+    result: "done",
+    safety: refOf("c"),
+    reverse: "looprig redo",
+    ...more,
+  };
+};
+const told = (more: Partial<RestoreReceipt>, namesSafety = false): string =>
+  receiptText(receipt(more), { lines, style: plainStyle, namesSafety });
+
+describe("a dry run", () => {
+  test("shows the turn, its files with their lines, and that nothing was written", () => {
+    expect(planText(shown()) + dryRunText(shown())).toMatchInlineSnapshot(`
+      "undo t1 "make the tests pass"   session 3f9a, 13:02
+
+        restore  src/parse.js  +1 -2
+        restore  src/round.js  +1 -1
+
+      2 files to restore, 0 to delete, 0 conflicts. Nothing was written.
+      "
+    `);
+  });
+
+  test("shows deletes, what is kept and why, and counts files, not their directories", () => {
+    const wide = plan({
+      deletes: [path("scratch"), path("scratch/todo.txt")],
+      kept: [{ path: path("notes.md"), reason: "foreign" }],
+      omitted: [path(".git")],
+    });
+    expect(planText(shown({ plan: wide })) + dryRunText(shown({ plan: wide }))).toMatchInlineSnapshot(`
+      "undo t1 "make the tests pass"   session 3f9a, 13:02
+
+        restore  src/parse.js      +1 -2
+        restore  src/round.js      +1 -1
+        delete   scratch/
+        delete   scratch/todo.txt
+        keep     notes.md          not by looprig
+
+      2 files to restore, 1 to delete, 0 conflicts. Nothing was written.
+      1 path not captured stay as they are.
+      "
+    `);
+  });
+});
+
+describe("a conflict", () => {
+  test("names who changed the file and what to type", () => {
+    const view = shown({ plan: conflicting });
+    expect(planText(view) + conflictText(view)).toMatchInlineSnapshot(`
+      "undo t1 "make the tests pass"   session 3f9a, 13:02
+
+        restore   src/parse.js  +1 -2
+        conflict  src/round.js  changed at 13:20 by 3f9a t2
+
+      1 conflict, so nothing was written.
+        looprig diff t1 now -- src/round.js     what is different
+        looprig undo t1 --skip-conflicts        the other file only
+        looprig undo t2                         first take back what came later
+      "
+    `);
+  });
+
+  test("by somebody else does not suggest to undo them", () => {
+    const view = shown({ plan: plan({ writes: [], conflicts: [{ path: round, by: { kind: "foreign" } }] }) });
+    expect(planText(view) + conflictText(view)).toMatchInlineSnapshot(`
+      "undo t1 "make the tests pass"   session 3f9a, 13:02
+
+        conflict  src/round.js  changed since, not by looprig
+
+      1 conflict, so nothing was written.
+        looprig diff t1 now -- src/round.js     what is different
+      "
+    `);
+  });
+});
+
+describe("a receipt", () => {
+  test("ends with the command that reverses it", () => {
+    expect(told({})).toBe("2 files restored. looprig redo puts them back.\n");
+    expect(told({ written: [round] })).toBe("1 file restored. looprig redo puts it back.\n");
+    expect(told({ action: "redo", reverse: "looprig undo" })).toBe("2 files put back. looprig undo takes that back.\n");
+  });
+
+  test("counts deletes, skipped conflicts and what was kept", () => {
+    expect(
+      told({
+        deleted: [path("x")],
+        conflicts: [{ path: path("y"), by: byT2 }],
+        kept: [{ path: path("z"), reason: "foreign" }],
+      }),
+    ).toBe("2 files restored, 1 deleted, 1 conflict left alone, 1 kept. looprig redo puts them back.\n");
+    expect(told({ written: [], deleted: [path("x")] })).toBe("1 file deleted. looprig redo puts it back.\n");
+  });
+
+  test("names the ref of what was there, where someone else may have written it", () => {
+    expect(told({}, true)).toBe(
+      "2 files restored. looprig redo puts them back.\nWhat was there before is kept as cccccccc.\n",
+    );
+  });
+
+  test("says that commits stay when HEAD moved", () => {
+    expect(told({ headMoved: [`a1b2c3d${"0".repeat(33)}`, `9f8e7d6${"0".repeat(33)}`] })).toContain(
+      "note: HEAD moved since t1 (a1b2c3d to 9f8e7d6); commits are git's and stay.\n",
+    );
+  });
+
+  test("names the turns that were passed over", () => {
+    expect(told({ passedOver: ["t3", "t2"] })).toContain("t3, t2 changed nothing and were passed over.\n");
+  });
+});
+
+test("an exact restore lists every path of someone else's, however many", () => {
+  const foreign = Array.from({ length: 200 }, (_, i) => path(`f${i}`));
+  const text = foreignText(shown({ plan: plan({ foreign }), listed: 3 }));
+  expect(text.split("\n")).toHaveLength(1 + 200 + 2);
+  expect(text.startsWith("not written by looprig, and replaced or deleted all the same\n  f0\n")).toBe(true);
+});
+
+test("a long list is shortened where a dry run shows it whole", () => {
+  const long = plan({ writes: Array.from({ length: 50 }, (_, i) => path(`f${i}`)) });
+  expect(planText(shown({ plan: long, listed: 10 }))).toContain("… and 40 more; --dry-run lists all");
+  expect(planText(shown({ plan: long }))).toContain("f49");
+});
+
+test("nothing to do is said, with what was passed over", () => {
+  expect(nothingText(undefined, "redo")).toBe("There is nothing to redo here.\n");
+  const { entry, ...rest } = plan({ writes: [], passedOver: ["t2"] });
+  expect(entry).toBe("t1");
+  expect(nothingText(rest, "undo")).toBe("There is nothing to undo here. t2 changed nothing and was passed over.\n");
+  expect(nothingText(plan({ writes: [] }), "undo")).toBe("t1: every file is as it would be.\n");
+});
+
+test("a title cannot steer the terminal", () => {
+  const evil = turn(1, { input: "x\u001b[2Jy\nz\u202e" });
+  expect(planText(shown({ turn: evil })).split("\n")[0]).toBe('undo t1 "x\ufffd[2Jy z\ufffd"   session 3f9a, 13:02');
+});

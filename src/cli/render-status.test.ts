@@ -1,0 +1,103 @@
+import { describe, expect, test } from "vitest";
+import { statusText } from "./render-status.js";
+import type { StatusData } from "./render-status.js";
+import { sessionNames } from "./session-names.js";
+import { plainStyle } from "./style.js";
+import {
+  at,
+  checkpoint,
+  fileDiff,
+  first,
+  foreignChange,
+  holder,
+  home,
+  path,
+  plan,
+  root,
+  second,
+  turn,
+} from "./testing/samples.js";
+
+const history: StatusData["history"] = {
+  checkpoints: [checkpoint(1, { at: at(13, 1) }), checkpoint(2, { at: at(13, 2), turn: 1, trigger: "window" })],
+  turns: [turn(1)],
+  damaged: [],
+};
+const undoable: StatusData["undoable"] = {
+  plan: plan(),
+  turn: turn(1),
+  changed: [fileDiff("src/parse.js", 2, 1), fileDiff("src/round.js", 1, 1)],
+};
+const changes = [foreignChange("README.md"), foreignChange("notes.md", "added")];
+
+const text = (data: Partial<StatusData>): string =>
+  statusText(
+    { root, history, holder: undefined, changes: [], undoable: undefined, unsettled: undefined, ...data },
+    { home, now: at(13, 6), sessionName: sessionNames([first, second]), style: plainStyle },
+  );
+
+describe("status", () => {
+  test("shows what changed since the last checkpoint, by whom, and what can be undone", () => {
+    expect(text({ changes, undoable })).toMatchInlineSnapshot(`
+      "~/calc   free, last used by 3f9a 4 min ago   c2 4 min ago
+
+      not by looprig, since c2
+        M README.md
+        A notes.md
+      t1 "make the tests pass", 3f9a, can be undone
+        M src/parse.js  +2 -1
+        M src/round.js  +1 -1
+
+      looprig undo takes back t1; README.md and notes.md stay.
+      "
+    `);
+  });
+
+  test("names the tool that made a change", () => {
+    const by = {
+      kind: "session",
+      strength: "recorded",
+      sessionId: first,
+      turnId: turn(1).turnId,
+      turn: 1,
+      tool: "Edit",
+    } as const;
+    expect(text({ changes: [{ path: path("src/parse.js"), kind: "edited", entry: "file", by }] })).toContain(
+      't1 "make the tests pass", 3f9a, since c2\n  M src/parse.js            Edit\n',
+    );
+  });
+
+  test("says of a command's changes that they are not proven ours", () => {
+    const command = { ...undoable, turn: turn(1, { kind: "command", input: "claude" }) };
+    expect(text({ undoable: command })).toContain(
+      "t1 exec claude, 3f9a, in the window, not proven ours, can be undone\n",
+    );
+  });
+
+  test("names the holder when the root is in use", () => {
+    expect(text({ holder })).toBe('~/calc   in use: exec "claude", session b71c, pid 4121, since 14:02\n');
+  });
+
+  test("says that nothing changed", () => {
+    expect(text({})).toBe("~/calc   nothing changed since c2, 4 min ago\n");
+  });
+
+  test("warns of an undo that would stop, and marks the paths", () => {
+    const conflicts = [{ path: path("src/round.js"), by: { kind: "foreign" } as const }];
+    const stopped = { ...undoable, plan: plan({ writes: [path("src/parse.js")], conflicts }) };
+    const shown = text({ undoable: stopped });
+    expect(shown).toContain("  M src/round.js  +1 -1     changed since\n");
+    expect(shown).toContain("looprig undo would stop at 1 conflict; --dry-run shows them.\n");
+  });
+
+  test("names two of many files that stay", () => {
+    const many = ["a", "b", "c", "d", "e"].map((name) => foreignChange(name));
+    expect(text({ undoable, changes: many })).toContain("looprig undo takes back t1; a, b and 3 more stay.\n");
+  });
+
+  test("reports a restore that was cut short and a damaged journal", () => {
+    const shown = text({ unsettled: { planId: "p", action: "undo" }, history: { ...history, damaged: [second] } });
+    expect(shown).toContain("! a undo was cut short here");
+    expect(shown).toContain("! the journal of session b71c is damaged");
+  });
+});
