@@ -245,7 +245,7 @@ export interface WorkspaceView extends AsyncDisposable {
   materialize(
     ref: RefLike,
     dest: string,
-    options?: Abortable,
+    options?: Abortable & { readonly paths?: readonly string[] | undefined },
   ): Promise<{ readonly entries: number; readonly bytes: number }>;
   /** The plan of an action, without doing it. */
   plan(action: RestoreAction, options?: Abortable): Promise<RestorePlan>;
