@@ -96,7 +96,7 @@ export interface EventPayloads {
 interface TurnEnd {
   readonly order: number;
   readonly head?: string;
-  /** Paths the turn changed. */
+  /** Files and links the turn changed; directories are not counted. */
   readonly changed: number;
 }
 

@@ -34,6 +34,7 @@ export interface Checkpoint {
   readonly consistency: "quiescent" | "fuzzy";
   readonly completeness: "complete" | "partial";
   readonly files: number;
+  /** Files and links that differ from the tree its window began with. */
   readonly changed?: number;
   readonly omitted: { readonly [cls: string]: number };
   /** What led to a `post-restore` checkpoint. */
@@ -54,6 +55,7 @@ export interface TurnSummary {
   /** The tree at its start and at its end, as far as they were captured. */
   readonly from?: SnapshotRef;
   readonly to?: SnapshotRef;
+  /** Files and links it changed; directories are not counted. */
   readonly changed: number;
   /** False when its opening capture was not complete before it began, or one of its two captures failed: undo is refused. */
   readonly protected: boolean;

@@ -13,6 +13,7 @@ import type { CheckpointTrigger, EventOf, Journal, NewEvent, SessionEvent } from
 import type { Lease } from "../storage/index.js";
 import type { CaptureResult } from "../workspace-store/index.js";
 import type { Checkpoint } from "./contracts.js";
+import { entryKind } from "./file-diff.js";
 import type { OwnedCoordinator } from "./coordinator-contract.js";
 import { toCheckpoint } from "./history.js";
 import { checkRoot, identify, storedIdentity } from "./root-identity.js";
@@ -29,7 +30,7 @@ export interface CheckpointRequest extends Abortable {
   readonly unlessEqual?: SnapshotRef | undefined;
   /** Whose pin keeps it: the session whose journal will name it. Default: this one. */
   readonly owner?: SessionId | undefined;
-  /** Counts the paths that differ from this tree. */
+  /** Counts the files and links that differ from this tree. */
   readonly countedFrom?: SnapshotRef | undefined;
 }
 
@@ -184,7 +185,9 @@ export class OwnedRoot {
 
   async #countChanges(from: SnapshotRef, result: CaptureResult): Promise<number> {
     let count = 0;
-    for await (const _change of this.reader.store.diff(await this.reader.store.open(from), result.tree)) count++;
+    for await (const change of this.reader.store.diff(await this.reader.store.open(from), result.tree)) {
+      if (entryKind(change) !== "directory") count++;
+    }
     return count;
   }
 
