@@ -94,7 +94,7 @@ class Capture implements Disposable {
   readonly #replacements = new Map<string, number>();
   /** Contents of which every object was found or added during the present attempt. */
   #present = new Set<ContentId>();
-  #adopted = false;
+  #searched = false;
   #bytesStoredBefore = 0;
   #reportedAt = 0;
 
@@ -160,7 +160,8 @@ class Capture implements Disposable {
   async #store(): Promise<Tree> {
     const { objects, blobs } = this.#environment;
     const { signal } = this.#options;
-    await objects.refresh({ signal });
+    // The listing at the end decides; until then what an earlier one said will do.
+    await objects.load({ signal });
     for (let attempt = 1; attempt <= publishAttemptsMax; attempt++) {
       const losses = objects.losses;
       this.#present = new Set();
@@ -225,9 +226,10 @@ class Capture implements Disposable {
     if (this.#present.has(id)) return true;
     const { objects } = this.#environment;
     let present = await isPresent(objects, id, size, this.#options);
-    if (!present && !this.#adopted) {
-      // A pack that lost its index is cheaper to take in than its files are to read.
-      this.#adopted = true;
+    if (!present && !this.#searched) {
+      // Another process's pack, or one that lost its index, is cheaper to take in than its files are to read.
+      this.#searched = true;
+      await objects.refresh(this.#options);
       await objects.adoptOrphans(this.#options);
       present = await isPresent(objects, id, size, this.#options);
     }

@@ -48,6 +48,7 @@ export class ObjectStore {
   /** The one that waits for its turn. */
   #nextRefresh: Promise<void> | undefined;
   #losses = 0;
+  #loaded = false;
 
   constructor(blobs: Blobs) {
     this.#blobs = blobs;
@@ -101,6 +102,11 @@ export class ObjectStore {
       this.#lastRefresh = next.catch(() => undefined);
     }
     await raceAbort(this.#nextRefresh, signal);
+  }
+
+  /** The first refresh; nothing once there was one. */
+  async load(options: Abortable = {}): Promise<void> {
+    if (!this.#loaded) await this.refresh(options);
   }
 
   /**
@@ -178,6 +184,7 @@ export class ObjectStore {
       const loaded = rows.get(packId);
       if (loaded) this.#index.addPack(loaded);
     }
+    this.#loaded = true;
   }
 
   async #list(prefix: string, options: Abortable = {}): Promise<string[]> {
