@@ -5,11 +5,11 @@ import path from "node:path";
 import fc from "fast-check";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { isLooprigError, mintSessionId, WorkspaceRootBusyError } from "../core/index.js";
-import type { CanonicalRoot, SessionId } from "../core/index.js";
+import type { CanonicalRoot } from "../core/index.js";
 import { createMemoryStorage } from "../storage/index.js";
 import type { Lease, Leaser } from "../storage/index.js";
 import { canonicalPath } from "./canonical-path.js";
-import { acquireRootLease, commitLeaseName, rootKey, rootLeaseName, sessionLeaseName } from "./root-lease.js";
+import { acquireRootLease, commitLeaseName, rootKey, rootLeaseName } from "./root-lease.js";
 
 let dir: string;
 beforeEach(() => {
@@ -21,13 +21,12 @@ const at = (...names: string[]): CanonicalRoot => canonicalPath(path.join(dir, .
 const claim = () => ({ sessionId: mintSessionId(), command: "looprig exec -- make" });
 
 describe("names of leases", () => {
-  test("are made of the sha256 of the canonical root, and of the session's id", () => {
+  test("are made of the sha256 of the canonical root", () => {
     const root = "/srv/tree" as CanonicalRoot;
     const key = createHash("sha256").update(root).digest("hex");
     expect(rootKey(root)).toBe(key);
     expect(rootLeaseName(root)).toBe(`workspace-roots/${key}`);
     expect(commitLeaseName(root)).toBe(`workspace-commits/${key}`);
-    expect(sessionLeaseName("3f9a" as SessionId)).toBe("sessions/3f9a");
   });
 
   test("are one for all spellings of a root", () => {

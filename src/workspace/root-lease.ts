@@ -1,5 +1,5 @@
 /**
- * The lease that makes a fixed root ours (R2, R3), and the names of all leases made from roots and sessions.
+ * The lease that makes a fixed root ours (R2, R3), and the names of all leases made from roots.
  *
  * Roots exclude each other when one contains the other, which no single lease name can say. The rule is: first take the
  * lease of our own root, then look at every other held root lease; when one is above or below us, give ours back and
@@ -8,7 +8,7 @@
  * begun later, with its subject.
  */
 import { displayName, isLooprigError, nodeFileSystem, sha256Hex, WorkspaceRootBusyError } from "../core/index.js";
-import type { Abortable, CanonicalRoot, FileSystem, LeaseHolder, SessionId } from "../core/index.js";
+import type { Abortable, CanonicalRoot, FileSystem, LeaseHolder } from "../core/index.js";
 import type { Lease, LeaseClaim, LeaseInfo, Leaser, StorageKey } from "../storage/index.js";
 import { foldedSpelling } from "./name-folding.js";
 
@@ -26,9 +26,6 @@ export const rootLeaseName = (root: CanonicalRoot, fileSystem?: FileSystem): Sto
 /** Held in a shared root from the last check of a commit to its rename (C10), and while a plan is applied (U9). */
 export const commitLeaseName = (root: CanonicalRoot, fileSystem?: FileSystem): StorageKey =>
   `workspace-commits/${rootKey(root, fileSystem)}`;
-
-/** Held by whoever writes the session's journal. */
-export const sessionLeaseName = (sessionId: SessionId): StorageKey => `sessions/${sessionId}`;
 
 export interface RootLeaseOptions extends Abortable {
   readonly fileSystem?: FileSystem | undefined;
