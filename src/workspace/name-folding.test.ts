@@ -121,6 +121,13 @@ test("on a volume that does not fold, spellings stay apart and keys are of the p
   }
 });
 
+test("a path that leads through a file, or nowhere, has a key all the same", () => {
+  fs.writeFileSync(nodePath.join(dir, "File"), "");
+  for (const path of [`${dir}/File/Below/Deep`, `${dir}/Gone/Deep`]) {
+    expect(foldedSpelling(nodeFileSystem, path)).toBe(path);
+  }
+});
+
 test("a folded name is folded for good, and shared by the spellings it stands for", () => {
   fc.assert(
     fc.property(fc.string({ unit: "grapheme" }), (name) => {

@@ -8,7 +8,7 @@
  * one that all aliases share, present or not, whatever name the entry is made under later: what keys are made of.
  */
 import nodePath from "node:path";
-import { errnoOf, nameFromBytes } from "../core/index.js";
+import { errnoOf, isMissing, nameFromBytes } from "../core/index.js";
 import type { FileSystem } from "../core/index.js";
 
 /** How a directory compares names. */
@@ -124,7 +124,13 @@ function entry(fileSystem: FileSystem, path: string): Entry | undefined {
 }
 
 function namesIn(fileSystem: FileSystem, directory: string): string[] {
-  return fileSystem.readdir(directory).map((name) => (typeof name === "string" ? name : nameFromBytes(name)));
+  try {
+    return fileSystem.readdir(directory).map((name) => (typeof name === "string" ? name : nameFromBytes(name)));
+  } catch (error) {
+    // Gone meanwhile, or a file: the path may be another session's record of a root that is no more.
+    if (isMissing(error)) return [];
+    throw error;
+  }
 }
 
 /** The name with the case of its first cased letter turned, or undefined when it has none. */
