@@ -5,7 +5,16 @@
  * The layer above owns what surrounds it: the leases, the identity of the root, the safety capture before it (U4), pins
  * that keep what the plan names, and the journal record between `applyPlan` and `finish`.
  */
-import { compareNames, errnoOf, LooprigError, mintPlanId, pacer, parentOf, RestoreError } from "../../core/index.js";
+import {
+  compareNames,
+  errnoOf,
+  isLooprigError,
+  LooprigError,
+  mintPlanId,
+  pacer,
+  parentOf,
+  RestoreError,
+} from "../../core/index.js";
 import type { Abortable, CanonicalRoot, Directory, FileSystem, Json, PlanId, WorkspacePath } from "../../core/index.js";
 import type { WorkspaceStore } from "../../workspace-store/index.js";
 import { aliasedPaths } from "./aliases.js";
@@ -73,27 +82,21 @@ class Application {
   #record: PlanRecord;
   #checked: Checked = { paths: new Map(), staged: new Map() };
   #place = { path: "" as WorkspacePath, operation: "begin" };
+  #committing = false;
 
   constructor(options: ApplyOptions) {
     this.#options = options;
     this.planId = options.planId ?? mintPlanId();
-    const directories = new Set(options.operations.filter(isAboutDirectories).map(({ path }) => path));
-    let tight: ReadonlySet<WorkspacePath> = new Set();
+    const { canonicalRoot: root, purpose, operations } = options;
+    this.#record = { planId: this.planId, root, purpose, operations: [], relaxed: [] };
+    const directories = new Set(operations.filter(isAboutDirectories).map(({ path }) => path));
     this.#tree = new TreeAccess({
       fileSystem: options.fileSystem,
       root: options.root,
-      mayRelax: (path) => directories.has(path) || tight.has(path),
-      aliased: aliasedPaths(options.operations.map(({ path }) => path)),
+      mayRelax: (path) => directories.has(path) || this.#record.relaxed.some((relaxed) => relaxed.path === path),
+      aliased: aliasedPaths(operations.map(({ path }) => path)),
     });
     this.#names = new OwnNames(this.planId, this.#tree);
-    try {
-      const layout = layOut(options.operations, this.#names, this.#tree);
-      tight = new Set(layout.relaxed.map(({ path }) => path));
-      const { canonicalRoot: root, purpose } = options;
-      this.#record = { planId: this.planId, root, purpose, ...layout };
-    } finally {
-      this.#tree.release();
-    }
     const slice = pacer(options.signal);
     const committed = pacer(undefined);
     this.#work = {
@@ -105,7 +108,6 @@ class Application {
       },
     };
   }
-  #committing = false;
 
   /** After others ran: directories are found anew, and while committing the lease is asserted again. */
   #paced(yielded: Promise<void> | undefined): Promise<void> | undefined {
@@ -131,6 +133,8 @@ class Application {
     try {
       signal?.throwIfAborted();
       this.#work.doing("" as WorkspacePath, "record");
+      const layout = await layOut(this.#options.operations, this.#names, this.#tree, this.#work.pace);
+      this.#record = { ...this.#record, ...layout };
       await plans.create(this.#record, { signal });
       const staged = await this.#stage(stager);
       this.#checked = await checkTree(this.#record, staged, this.#work);
@@ -151,7 +155,8 @@ class Application {
       const operation = this.#record.operations[index];
       const { target } = operation ?? {};
       let staged = operation?.staged;
-      if (operation === undefined || staged === undefined || target === undefined || target.kind === "directory") continue;
+      if (operation === undefined || staged === undefined || target === undefined || target.kind === "directory")
+        continue;
       this.#work.doing(operation.path, "stage");
       while (!stamps.has(staged)) {
         try {
@@ -187,6 +192,8 @@ class Application {
       return lost;
     }
     const failure = this.#failure(error);
+    // Another plan is in the way: none of ours was recorded.
+    if (isLooprigError(failure, "restore.unsettled", "restore.plan_damaged")) return failure;
     try {
       for (const path of created) if (this.#tree.stat(path) !== undefined) this.#tree.unlink(path);
       const relaxed = this.#record.operations.filter(({ path }) => this.#tree.relaxed.has(path));
@@ -300,8 +307,13 @@ const isAboutDirectories = ({ expected, target }: PlannedOperation): boolean =>
 function withRaced(failure: unknown, raced: readonly Raced[]): unknown {
   if (!(failure instanceof RestoreError)) return failure;
   const kept = raced.map(({ storedAs }) => JSON.stringify(storedAs)).join(", ");
-  return new RestoreError(failure.code, `${failure.message}; what was written meanwhile is kept as ${kept}`, failure.details, {
-    cause: failure.cause,
-    retryable: failure.retryable,
-  });
+  return new RestoreError(
+    failure.code,
+    `${failure.message}; what was written meanwhile is kept as ${kept}`,
+    failure.details,
+    {
+      cause: failure.cause,
+      retryable: failure.retryable,
+    },
+  );
 }

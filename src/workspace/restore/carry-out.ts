@@ -61,12 +61,7 @@ export interface Outcome {
 const newDirectoryMode = 0o700;
 
 /** Commits a plan that was just checked. The paths it touched are in `begun`, also when it throws. */
-export function commit(
-  record: PlanRecord,
-  work: Work,
-  checked: Checked,
-  begun: Set<WorkspacePath>,
-): Promise<Outcome> {
+export function commit(record: PlanRecord, work: Work, checked: Checked, begun: Set<WorkspacePath>): Promise<Outcome> {
   return new Run(record, record.operations, "forward", work, checked, begun).all();
 }
 
@@ -128,61 +123,80 @@ class Run {
   }
 
   async #down(operation: StoredOperation): Promise<void> {
-    this.#work.doing(operation.path, "take away");
+    const { path } = operation;
+    this.#work.doing(path, "take away");
     const { sight, stamp } = await this.#see(operation);
     const decision = decideDown(operation, sight);
     switch (decision.act) {
       case "done":
-        // A committing run comes to each operation once: what is done already was done by someone else.
-        return this.#checked === undefined ? undefined : this.#skip(operation.path);
+        this.#wasDone(path);
+        break;
       case "skip":
-        return this.#skip(operation.path);
+        this.#skip(path);
+        break;
       case "remove-directory":
-        return this.#removeDirectory(operation.path);
+        this.#removeDirectory(path);
+        break;
       case "take-away":
         if (decision.freeBackup) this.#tree.unlink(backupOf(operation));
-        if (!this.#takeAway(operation, stamp)) this.#skip(operation.path);
-        return;
+        if (!this.#takeAway(operation, stamp)) this.#skip(path);
+        break;
       default:
-        return decision satisfies never;
+        decision satisfies never;
     }
   }
 
   async #up(operation: StoredOperation): Promise<void> {
-    if (operation.target === undefined) return;
-    if (isDirectory(operation.expected) && isDirectory(operation.target)) return;
-    this.#work.doing(operation.path, "put in place");
+    const { path, expected, target } = operation;
+    if (target === undefined || (isDirectory(expected) && isDirectory(target))) return;
+    this.#work.doing(path, "put in place");
     const { sight, stamp } = await this.#see(operation);
     const decision = decideUp(operation, sight, this.#direction);
     switch (decision.act) {
       case "done":
-        return this.#checked === undefined ? undefined : this.#skip(operation.path);
+        this.#wasDone(path);
+        break;
       case "skip":
-        return this.#skip(operation.path);
+        this.#skip(path);
+        break;
       case "make-directory":
-        return this.#makeDirectory(operation.path);
-      case "set-mode": {
-        invariant(operation.target.kind === "file", "BUG: only a file's mode is set in the pass up");
-        this.#begun.add(operation.path);
-        if (!this.#tree.setMode(operation.path, operation.target.mode, "file", stamp?.ino)) this.#skip(operation.path);
-        return;
-      }
+        this.#makeDirectory(path);
+        break;
+      case "set-mode":
+        invariant(target.kind === "file", "BUG: only a file's mode is set in the pass up");
+        this.#begun.add(path);
+        if (!this.#tree.setMode(path, target.mode, "file", stamp?.ino)) this.#skip(path);
+        break;
       case "put-back":
-        this.#tree.moveNoReplace(backupOf(operation), operation.path);
-        return this.#skip(operation.path);
+        this.#putBack(operation);
+        this.#skip(path);
+        break;
       case "put":
-        if (decision.stage && !(await this.#stageAnew(operation))) {
-          if (sight.backup !== "none") this.#tree.moveNoReplace(backupOf(operation), operation.path);
-          return this.#skip(operation.path);
+        if (!decision.stage || (await this.#stageAnew(operation))) this.#put(operation);
+        else {
+          if (sight.backup !== "none") this.#putBack(operation);
+          this.#skip(path);
         }
-        return this.#put(operation);
+        break;
       case "replace":
-        if (decision.stage && !(await this.#stageAnew(operation))) return this.#skip(operation.path);
-        if (decision.freeBackup) this.#tree.unlink(backupOf(operation));
-        if (!this.#takeAway(operation, stamp)) return this.#skip(operation.path);
-        return this.#put(operation);
+        if (decision.stage && !(await this.#stageAnew(operation))) this.#skip(path);
+        else {
+          if (decision.freeBackup) this.#tree.unlink(backupOf(operation));
+          if (this.#takeAway(operation, stamp)) this.#put(operation);
+          else this.#skip(path);
+        }
+        break;
       default:
-        return decision satisfies never;
+        decision satisfies never;
+    }
+  }
+
+  /** What was taken away returns, if its place is free; if not, it stays where it is and is reported. */
+  #putBack(operation: StoredOperation): void {
+    try {
+      this.#tree.moveNoReplace(backupOf(operation), operation.path);
+    } catch (error) {
+      if (!isGone(error)) throw error;
     }
   }
 
@@ -200,32 +214,45 @@ class Run {
     const taken = this.#tree.stat(backup);
     if (taken !== undefined && stamp !== undefined && sameFile(stampOf(taken), stamp)) return true;
     // A strict run is taken back as a whole, which puts this back; alone it is put back here.
-    if (this.#checked === undefined && taken !== undefined) this.#tree.moveNoReplace(backup, operation.path);
+    if (this.#checked === undefined && taken !== undefined) this.#putBack(operation);
     return false;
   }
 
   #put(operation: StoredOperation): void {
-    invariant(operation.staged !== undefined, "BUG: nothing is staged for a path that is put in place");
-    try {
-      if (this.#tree.moveNoReplace(operation.staged, operation.path)) {
-        this.#begun.add(operation.path);
-        return;
-      }
-    } catch (error) {
-      // Its directory is gone or is a link: someone else's doing, or the consequence of a path that was left.
-      if (!isGone(error)) throw error;
-    }
-    this.#skip(operation.path);
+    this.#begin(operation, () => {
+      invariant(operation.staged !== undefined, "BUG: nothing is staged for a path that is put in place");
+      return this.#tree.moveNoReplace(operation.staged, operation.path);
+    });
   }
 
   #makeDirectory(path: WorkspacePath): void {
+    this.#begin({ path }, () => {
+      try {
+        this.#tree.mkdir(path, newDirectoryMode);
+        return true;
+      } catch (error) {
+        if (errnoOf(error) !== "EEXIST") throw error;
+        return false;
+      }
+    });
+  }
+
+  /**
+   * Does what takes a free name; skips the path where it is not free, or its directory is gone or is a link: someone
+   * else's doing, or the consequence of a path that was left. A call that failed otherwise may have done its work.
+   */
+  #begin({ path }: Pick<StoredOperation, "path">, act: () => boolean): void {
+    const before = this.#begun.has(path);
+    this.#begun.add(path);
+    let done = false;
     try {
-      this.#tree.mkdir(path, newDirectoryMode);
-      this.#begun.add(path);
+      done = act();
     } catch (error) {
-      if (errnoOf(error) !== "EEXIST" && !isGone(error)) throw error;
-      this.#skip(path);
+      if (!isGone(error)) throw error;
     }
+    if (done) return;
+    if (!before) this.#begun.delete(path);
+    this.#skip(path);
   }
 
   #removeDirectory(path: WorkspacePath): void {
@@ -260,7 +287,7 @@ class Run {
   }
 
   async #see(operation: StoredOperation): Promise<{ readonly sight: Sight; readonly stamp: Stamp | undefined }> {
-    const { path, expected, target, staged, backup } = operation;
+    const { expected, target, staged, backup } = operation;
     const seen = await this.#lookAt(operation);
     const stamp = seen.at === "absent" ? undefined : seen.stamp;
     const standing: Standing =
@@ -276,8 +303,8 @@ class Run {
     return {
       sight: {
         path: expected === undefined && standing === "expected" ? "other" : standing,
-        staged: await this.#own(path, staged, target, true),
-        backup: await this.#own(path, backup, expected, false),
+        staged: await this.#own(staged, target, true),
+        backup: await this.#own(backup, expected, false),
       },
       stamp,
     };
@@ -298,13 +325,11 @@ class Run {
   }
 
   async #own(
-    path: WorkspacePath,
     name: WorkspacePath | undefined,
     entry: PlannedEntry | undefined,
     mayBeUnfinished: boolean,
   ): Promise<OwnStanding> {
     if (name === undefined) return "none";
-    this.#work.doing(path, "look at");
     const stats = this.#tree.stat(name);
     if (stats === undefined) return "none";
     const known = this.#checked?.staged.get(name);
@@ -344,6 +369,11 @@ class Run {
       set: (path) => this.#begun.add(path),
       skip: (path) => this.#skip(path),
     });
+  }
+
+  /** A committing run comes to each operation once: what is done already was done by someone else. */
+  #wasDone(path: WorkspacePath): void {
+    if (this.#checked !== undefined) this.#skip(path);
   }
 
   #skip(path: WorkspacePath): void {

@@ -57,22 +57,23 @@ export function decideUp(operation: PlannedOperation, sight: Sight, direction: D
   if (sight.path === "other") return { act: "skip" };
   if (isDirectory(target)) return { act: sight.path === "absent" ? "make-directory" : "skip" };
   if (isModeChange(operation)) return { act: sight.path === "expected" ? "set-mode" : "skip" };
-  const stage = sight.staged === "none" || sight.staged === "unfinished";
+  // Going back, what waits was moved away from this very path: it returns, whatever someone has written into it.
+  const staged = direction === "back" && sight.staged !== "none" ? "ours" : sight.staged;
+  const stage = staged !== "ours";
 
   if (sight.path === "expected") {
     // A directory that could not be emptied, or one of our names in other hands.
-    if (isDirectory(expected) || sight.staged === "other" || sight.backup === "other") return { act: "skip" };
+    if (isDirectory(expected) || staged === "other" || sight.backup === "other") return { act: "skip" };
     return { act: "replace", stage, freeBackup: sight.backup !== "none" };
   }
 
-  // Going back, what waits was moved away from this very path: it returns, whatever someone has written into it. Where
-  // nothing waits nothing was taken away, and the path is empty by someone else's doing.
-  if (direction === "back") return sight.staged === "none" ? { act: "skip" } : { act: "put", stage: false };
+  // Where nothing waits nothing was taken away, and the path is empty by someone else's doing.
+  if (direction === "back") return stage ? { act: "skip" } : { act: "put", stage };
   if (expected !== undefined && !isDirectory(expected)) {
-    if (sight.backup === "other" || sight.staged === "other") return { act: sight.backup === "none" ? "skip" : "put-back" };
+    if (sight.backup === "other" || staged === "other") return { act: sight.backup === "none" ? "skip" : "put-back" };
     // Taken away by someone else while ours waits untouched. Without both, our names were cleaned away: complete it.
     if (sight.backup === "none" && !stage) return { act: "skip" };
   }
-  if (sight.staged === "other") return { act: "skip" };
+  if (staged === "other") return { act: "skip" };
   return { act: "put", stage };
 }

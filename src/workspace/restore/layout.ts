@@ -8,6 +8,7 @@ import { isDirectory, isModeChange } from "./plan.js";
 import type { PlannedOperation } from "./plan.js";
 import type { PlanRecord, StoredOperation } from "./plan-record.js";
 import { permissionsOf } from "./observe.js";
+import type { Pace } from "./observe.js";
 import type { TreeAccess } from "./tree-access.js";
 
 export const ownName = (planId: PlanId, number: number): string => `.looprig-${planId}-${number}`;
@@ -33,21 +34,28 @@ export class OwnNames {
 
 export type Layout = Pick<PlanRecord, "operations" | "relaxed">;
 
-export function layOut(operations: readonly PlannedOperation[], names: OwnNames, tree: Pick<TreeAccess, "stat">): Layout {
+export async function layOut(
+  operations: readonly PlannedOperation[],
+  names: OwnNames,
+  tree: Pick<TreeAccess, "stat">,
+  pace: Pace,
+): Promise<Layout> {
   const byPath = new Map(operations.map((operation) => [operation.path, operation]));
-  const stored = operations.map((operation): StoredOperation => {
-    if (isModeChange(operation)) return { ...operation };
+  const stored: StoredOperation[] = [];
+  for (const operation of operations) {
     const { path, expected, target } = operation;
     const directory = survivingParent(path, byPath);
-    return {
+    const needsNames = !isModeChange(operation);
+    stored.push({
       path,
       expected,
       target,
-      ...(isFileOrLink(target) ? { staged: names.next(directory) } : {}),
-      ...(isFileOrLink(expected) ? { backup: names.next(directory) } : {}),
-    };
-  });
-  return { operations: stored, relaxed: tightDirectories(operations, byPath, tree) };
+      ...(needsNames && isFileOrLink(target) ? { staged: names.next(directory) } : {}),
+      ...(needsNames && isFileOrLink(expected) ? { backup: names.next(directory) } : {}),
+    });
+    await pace();
+  }
+  return { operations: stored, relaxed: await tightDirectories(operations, byPath, tree, pace) };
 }
 
 const isFileOrLink = (entry: PlannedOperation["target"]): boolean => entry !== undefined && !isDirectory(entry);
@@ -69,11 +77,12 @@ export function survivingParent(
 }
 
 /** Directories on the way to the operations, not operations themselves, that their owner may not write or search. */
-function tightDirectories(
+async function tightDirectories(
   operations: readonly PlannedOperation[],
   byPath: ReadonlyMap<WorkspacePath, PlannedOperation>,
   tree: Pick<TreeAccess, "stat">,
-): PlanRecord["relaxed"] {
+  pace: Pace,
+): Promise<PlanRecord["relaxed"]> {
   const seen = new Set<WorkspacePath>();
   const tight: { path: WorkspacePath; mode: number }[] = [];
   for (const { path } of operations) {
@@ -84,6 +93,7 @@ function tightDirectories(
         tight.push({ path: directory, mode: permissionsOf(stats) });
       }
     }
+    await pace();
   }
   return tight;
 }

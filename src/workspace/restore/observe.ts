@@ -51,20 +51,31 @@ export async function look(
   const stats = tree.stat(path);
   if (stats === undefined) return { at: "absent" };
   const stamp = stampOf(stats);
-  if (stats.isDirectory()) return found(candidates.findIndex((entry) => entry?.kind === "directory"), stamp);
+  if (stats.isDirectory())
+    return found(
+      candidates.findIndex((entry) => entry?.kind === "directory"),
+      stamp,
+    );
   if (stats.isSymbolicLink()) {
     if (!candidates.some((entry) => entry?.kind === "symlink")) return { at: "other", stamp };
     const target = tree.readlink(path);
-    return found(candidates.findIndex((entry) => entry?.kind === "symlink" && entry.target === target), stamp);
+    return found(
+      candidates.findIndex((entry) => entry?.kind === "symlink" && entry.target === target),
+      stamp,
+    );
   }
   const alike = (entry: PlannedEntry | undefined): boolean =>
     entry?.kind === "file" && entry.mode === permissionsOf(stamp) && BigInt(entry.size) === stamp.size;
   if (!stats.isFile() || !candidates.some(alike)) return { at: "other", stamp };
   const id = await digest(tree, path, stamp, pace);
-  return found(candidates.findIndex((entry) => alike(entry) && entry?.kind === "file" && entry.id === id), stamp);
+  return found(
+    candidates.findIndex((entry) => alike(entry) && entry?.kind === "file" && entry.id === id),
+    stamp,
+  );
 }
 
-const found = (index: number, stamp: Stamp): Look => (index < 0 ? { at: "other", stamp } : { at: "candidate", index, stamp });
+const found = (index: number, stamp: Stamp): Look =>
+  index < 0 ? { at: "other", stamp } : { at: "candidate", index, stamp };
 
 /** The content id of the file whose stamp was taken, or undefined when it changed while it was read. */
 async function digest(tree: TreeAccess, path: WorkspacePath, stamp: Stamp, pace: Pace): Promise<string | undefined> {

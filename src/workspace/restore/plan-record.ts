@@ -86,7 +86,8 @@ export function decodePlan(bytes: Uint8Array): PlanRecord {
     };
   });
   operations.reduce<WorkspacePath | undefined>((before, { path }) => {
-    if (before !== undefined && compareNames(before, path) >= 0) throw new PlanFormatError("operations are not in order");
+    if (before !== undefined && compareNames(before, path) >= 0)
+      throw new PlanFormatError("operations are not in order");
     return path;
   }, undefined);
   return {

@@ -147,8 +147,7 @@ class Draft {
     if (this.#kept.get(directory) === "omitted") return true;
     const known = this.#leftOut.get(directory);
     if (known !== undefined) return known;
-    const found =
-      isOmitted(await this.#present.lookup(directory)) || (await this.#isInLeftOut(parentOf(directory)));
+    const found = isOmitted(await this.#present.lookup(directory)) || (await this.#isInLeftOut(parentOf(directory)));
     this.#leftOut.set(directory, found);
     return found;
   }

@@ -28,7 +28,7 @@ export class NameTakenError extends Error {
   override readonly name = "NameTakenError";
 }
 
-/** Writes staged files and links. Every file it began is in `created`, complete or not. */
+/** Writes staged files and links. Every name it may have created is in `created`, complete or not. */
 export class Stager {
   readonly #tree: TreeAccess;
   readonly #fileSystem: FileSystem;
@@ -50,14 +50,17 @@ export class Stager {
    * Writes `entry`, which belongs to `path`, under the name `staged`. Durable after `settle`. Rejects with
    * `NameTakenError`, with the store's error (`snapshot.*`), or the system's.
    */
-  async write(entry: Exclude<PlannedEntry, { kind: "directory" }>, path: WorkspacePath, staged: WorkspacePath): Promise<Stamp> {
+  async write(
+    entry: Exclude<PlannedEntry, { kind: "directory" }>,
+    path: WorkspacePath,
+    staged: WorkspacePath,
+  ): Promise<Stamp> {
     if (entry.kind === "symlink") {
-      claim(() => this.#tree.symlink(entry.target, staged));
-      this.created.add(staged);
+      this.#claim(staged, () => this.#tree.symlink(entry.target, staged));
       return this.#stampAt(staged);
     }
-    const fd = claim(() => this.#tree.create(staged, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0o600));
-    this.created.add(staged);
+    const flags = O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW;
+    const fd = this.#claim(staged, () => this.#tree.create(staged, flags, 0o600));
     this.#unsynced.push(fd);
     let written = 0;
     for await (const piece of this.#store.read(entry, { path, signal: this.#signal })) {
@@ -65,7 +68,8 @@ export class Stager {
       written += piece.length;
       await this.#pace();
     }
-    if (written !== entry.size) throw new RangeError(`BUG: the store gave ${written} bytes for a file of ${entry.size}`);
+    if (written !== entry.size)
+      throw new RangeError(`BUG: the store gave ${written} bytes for a file of ${entry.size}`);
     this.#fileSystem.fchmod(fd, entry.mode);
     if (this.#unsynced.length >= batchMax) await this.settle();
     return this.#stampAt(staged);
@@ -84,19 +88,22 @@ export class Stager {
     closeAll(this.#fileSystem, this.#unsynced.splice(0));
   }
 
+  #claim<T>(staged: WorkspacePath, create: () => T): T {
+    // A call that failed may have done its work all the same; only "it is there already" says whose the name is.
+    this.created.add(staged);
+    try {
+      return create();
+    } catch (error) {
+      if (errnoOf(error) !== "EEXIST") throw error;
+      this.created.delete(staged);
+      throw new NameTakenError("a staging name is taken", { cause: error });
+    }
+  }
+
   #stampAt(path: WorkspacePath): Stamp {
     const stats = this.#tree.stat(path);
     if (stats === undefined) throw Object.assign(new Error(`a staged file vanished`), { code: "ENOENT" });
     return stampOf(stats);
-  }
-}
-
-function claim<T>(create: () => T): T {
-  try {
-    return create();
-  } catch (error) {
-    if (errnoOf(error) === "EEXIST") throw new NameTakenError("a staging name is taken", { cause: error });
-    throw error;
   }
 }
 

@@ -30,7 +30,14 @@ const linux = process.platform === "linux";
 const openMax = 8;
 
 /** Errors by which a file system says that it has no hard links, or none for this file. */
-const noLinks: ReadonlySet<string | undefined> = new Set(["EPERM", "ENOTSUP", "EOPNOTSUPP", "ENOSYS", "EMLINK", "EXDEV"]);
+const noLinks: ReadonlySet<string | undefined> = new Set([
+  "EPERM",
+  "ENOTSUP",
+  "EOPNOTSUPP",
+  "ENOSYS",
+  "EMLINK",
+  "EXDEV",
+]);
 const permissionBits = 0o7777n;
 const specialBits = 0o7000;
 

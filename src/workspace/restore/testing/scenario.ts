@@ -92,3 +92,26 @@ export const after: Nodes = {
   chain2: file("one"),
   chain3: file("two"),
 };
+
+/** The same kinds of change, one of each, for tests that run very many times. */
+export const smallBefore: Nodes = {
+  "same.txt": file("same"),
+  "replaced.txt": file("old"),
+  "mode.sh": file("#!/bin/sh\n", 0o644),
+  "to-dir": file("file"),
+  "to-file": directory(0o700),
+  "to-file/child": file("child"),
+  "to-link": file("file"),
+  tight: directory(0o500),
+  "tight/goes": file("goes"),
+};
+export const smallAfter: Nodes = {
+  "same.txt": file("same"),
+  "replaced.txt": file("new"),
+  "mode.sh": file("#!/bin/sh\n", 0o755),
+  "to-dir": directory(0o500),
+  "to-dir/inside": file("inside"),
+  "to-file": file("file"),
+  "to-link": link("same.txt"),
+  tight: directory(0o755),
+};

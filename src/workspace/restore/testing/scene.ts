@@ -82,7 +82,14 @@ export class Scene {
     if (plan === undefined) return undefined;
     const root = Directory.open(fileSystem, this.dir);
     try {
-      const settled = await settlePlan({ root, plan, store: this.store, plans, fileSystem, assertHeld: () => undefined });
+      const settled = await settlePlan({
+        root,
+        plan,
+        store: this.store,
+        plans,
+        fileSystem,
+        assertHeld: () => undefined,
+      });
       await settled.finish();
       return settled;
     } finally {
@@ -99,13 +106,25 @@ export class Scene {
   }
 }
 
+/**
+ * The real file system without its waits: a process that dies, unlike a machine, loses nothing that was not synced.
+ * What has to be synced is counted all the same.
+ */
+export const unsyncedFileSystem: FileSystem = {
+  ...nodeFileSystem,
+  fsync: () => undefined,
+  fsyncLater: async () => undefined,
+};
+
 /** Thrown by everything once the process is "dead". */
 export class Killed extends Error {}
 
 /** A clock of effects: `tick` is called before each one, and on storage before each change. */
 export function ticking(
   storage: Storage,
-  tick: (call: FileSystemCall | { readonly name: string; readonly effect: true; readonly args: readonly unknown[] }) => void,
+  tick: (
+    call: FileSystemCall | { readonly name: string; readonly effect: true; readonly args: readonly unknown[] },
+  ) => void,
 ): { readonly fileSystem: FileSystem; readonly storage: Pick<Storage, "kv" | "blobs"> } {
   const wrap = <T extends object>(target: T, changing: ReadonlySet<string>): T =>
     new Proxy(target, {
@@ -119,7 +138,7 @@ export function ticking(
       },
     });
   return {
-    fileSystem: interceptFileSystem(nodeFileSystem, tick),
+    fileSystem: interceptFileSystem(unsyncedFileSystem, tick),
     storage: {
       kv: wrap(storage.kv, new Set(["set", "delete"])),
       blobs: wrap(storage.blobs, new Set(["put", "delete"])),
@@ -144,4 +163,42 @@ export function killAt(storage: Storage, number: number): Killer {
     if (dead && call.name !== "close") throw new Killed();
   });
   return { ...ticked, count: () => effects, dead: () => dead };
+}
+
+/** Fails the effect with the number given, and with `forever` every one after it; `late` fails it after it was done. */
+export function failAt(
+  storage: Storage,
+  number: number,
+  errno: string,
+  when: "once" | "forever" | "late" = "once",
+): Omit<Killer, "dead"> & { readonly fired: () => string | undefined } {
+  let effects = 0;
+  let fired: string | undefined;
+  const failure = (name: string): Error => Object.assign(new Error(`${errno}: ${name}`), { code: errno });
+  const fails = (name: string): boolean => {
+    effects++;
+    const now = effects === number || (when === "forever" && effects > number);
+    if (now) fired ??= name;
+    return now;
+  };
+  const ticked = ticking(storage, ({ name, effect }) => {
+    if (when !== "late" && effect && fails(name)) throw failure(name);
+  });
+  if (when !== "late") return { ...ticked, count: () => effects, fired: () => fired };
+  const fileSystem = Object.fromEntries(
+    Object.entries(ticked.fileSystem).map(([name, method]) => {
+      const call = method as (...args: unknown[]) => unknown;
+      if (name !== "rename" && name !== "link" && name !== "unlink" && name !== "mkdir" && name !== "rmdir")
+        return [name, call];
+      return [
+        name,
+        (...args: unknown[]) => {
+          const result = call(...args);
+          if (fails(name)) throw failure(name);
+          return result;
+        },
+      ];
+    }),
+  ) as unknown as FileSystem;
+  return { fileSystem, storage: ticked.storage, count: () => effects, fired: () => fired };
 }

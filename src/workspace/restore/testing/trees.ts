@@ -34,8 +34,11 @@ export const leftOut = (cls: "special" | "excluded" | "vcs" = "excluded"): Node 
 export const at = (text: string): WorkspacePath => text as WorkspacePath;
 export const sortedPaths = (nodes: Nodes): WorkspacePath[] => Object.keys(nodes).sort(compareNames).map(at);
 
+/** Memory where there is some to write files to: tests that make thousands of trees would wear the disk for nothing. */
+const base = fs.existsSync("/dev/shm") ? "/dev/shm" : os.tmpdir();
+
 /** A temporary directory that the caller removes. */
-export const temporaryDirectory = (): string => fs.realpathSync(fs.mkdtempSync(path.join(os.tmpdir(), "looprig-")));
+export const temporaryDirectory = (): string => fs.realpathSync(fs.mkdtempSync(path.join(base, "looprig-")));
 
 export function removeDirectory(dir: string): void {
   fs.rmSync(dir, { recursive: true, force: true });
@@ -128,10 +131,12 @@ export class MapStore implements Pick<WorkspaceStore, "read"> {
   readonly #bytes = new Map<string, Buffer>();
 
   constructor(...trees: readonly Nodes[]) {
-    for (const tree of trees) {
-      for (const node of Object.values(tree)) {
-        if (node.kind === "file") this.#bytes.set(contentId(node.text), Buffer.from(node.text, "latin1"));
-      }
+    for (const tree of trees) this.add(tree);
+  }
+
+  add(tree: Nodes): void {
+    for (const node of Object.values(tree)) {
+      if (node.kind === "file") this.#bytes.set(contentId(node.text), Buffer.from(node.text, "latin1"));
     }
   }
 
