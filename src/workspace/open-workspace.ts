@@ -30,10 +30,10 @@ import type { CoordinatorHealth } from "./coordinator.js";
 import { OwnedRoot } from "./owned-root.js";
 import type { AttachedDirectory } from "./owned-root.js";
 import { OwnedWorkspace } from "./owned-workspace.js";
+import { foldName, foldingIn } from "./name-folding.js";
 import { assertOutside } from "./persistence-boundary.js";
 import { settlePlans } from "./settle-plans.js";
-import { checkRecordedRoot, identify, identityFromStored, storedIdentity } from "./root-identity.js";
-import type { RootIdentity } from "./root-identity.js";
+import { checkRecordedRoot, identify, identifyDirectory, identityFromStored, storedIdentity } from "./root-identity.js";
 import { acquireRootLease } from "./root-lease.js";
 import { RootReader } from "./root-reader.js";
 import type { RootRecordData } from "./root-record.js";
@@ -123,7 +123,11 @@ async function own(
     }),
     { signal },
   );
-  const coordinator = createCoordinator({ root, health: healthOf(root, journal, rootLease) });
+  const coordinator = createCoordinator({
+    root,
+    health: healthOf(root, journal, rootLease),
+    fold: foldOf(reader, directory),
+  });
   const disturbed = running.length > 0;
   const owned = new OwnedRoot({ reader, journal, rootLease, coordinator, directory, disturbed });
   await announce(owned, recorded, directory, command);
@@ -178,7 +182,8 @@ function attachDirectory(
     checkRecordedRoot(fileSystem, root, identityFromStored(recorded.identity));
   }
   const handle = Directory.open(fileSystem, root);
-  return { handle, identity: identify(fileSystem, root) as RootIdentity };
+  // Of the directory that is held: if another one took its place since the check, the next look at the path finds it.
+  return { handle, identity: identifyDirectory(fileSystem, handle) };
 }
 
 /** A root that never was is made by its first session, one level: its parent is not ours to invent. */
@@ -196,6 +201,12 @@ function createFirst(fileSystem: FileSystem, root: CanonicalRoot): void {
       { cause: error },
     );
   }
+}
+
+/** Where the root's volume takes several spellings for one name, they are one path to the coordinator too (R1, C1). */
+function foldOf(reader: RootReader, directory: AttachedDirectory | undefined): ((name: string) => string) | undefined {
+  const folding = directory === undefined ? undefined : foldingIn(reader.fileSystem, reader.root);
+  return folding?.case === true || folding?.composition === true ? (name) => foldName(name, folding) : undefined;
 }
 
 /** A home that cannot be resolved is nobody's root. */

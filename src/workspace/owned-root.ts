@@ -7,7 +7,7 @@
  * 2. Bytes durable → number drawn → pinned → journaled (K3, G2). A crash in between leaves at worst an unused number or pin.
  * 3. Everything that writes holds a permit of the coordinator; `assertHeld` is called right before each commit (C5).
  */
-import { LooprigError, WorkspaceRootChangedError, invariant, isLooprigError } from "../core/index.js";
+import { WorkspaceRootChangedError, invariant, isLooprigError } from "../core/index.js";
 import type { Abortable, Directory, SessionId, SnapshotRef, TurnId } from "../core/index.js";
 import type { CheckpointTrigger, EventOf, Journal, NewEvent, SessionEvent } from "../session-store/index.js";
 import type { Lease } from "../storage/index.js";
@@ -16,7 +16,7 @@ import type { Checkpoint } from "./contracts.js";
 import { entryKind } from "./file-diff.js";
 import type { OwnedCoordinator } from "./coordinator-contract.js";
 import { toCheckpoint } from "./history.js";
-import { checkRoot, identify, storedIdentity } from "./root-identity.js";
+import { checkRoot, identifyDirectory, storedIdentity } from "./root-identity.js";
 import type { RootIdentity } from "./root-identity.js";
 import type { RootReader } from "./root-reader.js";
 
@@ -99,11 +99,7 @@ export class OwnedRoot {
 
   /** Takes over a directory that was just built at the root, and records its identity. */
   async attach(handle: Directory, options: Abortable = {}): Promise<void> {
-    const identity = identify(this.reader.fileSystem, this.reader.root);
-    if (identity === undefined)
-      throw new LooprigError("workspace_root.missing", `Cannot attach to "${this.reader.root}": it is gone again`, {
-        root: this.reader.root,
-      });
+    const identity = identifyDirectory(this.reader.fileSystem, handle);
     this.#directory?.handle.close();
     this.#directory = { handle, identity };
     await this.reader.record.update(
