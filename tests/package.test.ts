@@ -1,0 +1,237 @@
+/**
+ * What someone gets who installs the package: the files in it, types that compile in a strict project of their own which
+ * checks its libraries too, and an entry that loads no driver before storage is opened.
+ */
+import { execFileSync } from "node:child_process";
+import fs from "node:fs";
+import os from "node:os";
+import path from "node:path";
+import { fileURLToPath } from "node:url";
+import ts from "typescript";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { codeBlocks } from "./markdown.js";
+
+const repository = path.dirname(path.dirname(fileURLToPath(import.meta.url)));
+const dir = fs.mkdtempSync(path.join(os.tmpdir(), "looprig-"));
+/** The package as it would be after `npm run build`, made apart from `dist/` so that a run of tests disturbs nobody. */
+const built = path.join(dir, "package");
+/** A project of somebody who installed it. */
+const project = path.join(dir, "project");
+
+beforeAll(() => {
+  fs.mkdirSync(built);
+  for (const name of ["package.json", "README.md", "LICENSE", "CHANGELOG.md", "docs"]) {
+    fs.cpSync(path.join(repository, name), path.join(built, name), { recursive: true });
+  }
+  emitPackage();
+  fs.mkdirSync(path.join(project, "node_modules"), { recursive: true });
+  fs.writeFileSync(path.join(project, "package.json"), JSON.stringify({ type: "module", private: true }));
+  install("looprig", built);
+  for (const name of ["@types", "undici-types", "libsql", "@libsql", "@neon-rs", "detect-libc", "ignore", "diff"]) {
+    const from = path.join(repository, "node_modules", name);
+    if (fs.existsSync(from)) install(name, from);
+  }
+});
+afterAll(() => fs.rmSync(dir, { recursive: true, force: true }));
+
+describe("the packed files", () => {
+  it("are the built library, its documents and nothing else", () => {
+    const files = packedFiles();
+    const folders = new Set(files.map((file) => (file.startsWith("docs/") ? "docs" : (file.split("/")[0] ?? ""))));
+    expect([...folders].sort()).toEqual(["CHANGELOG.md", "LICENSE", "README.md", "dist", "docs", "package.json"]);
+    expect(files.filter((file) => /\.test\.|\.test-d\.|fixtures|golden|\.tsbuildinfo/.test(file))).toEqual([]);
+    // `dist/storage/testing` is the entry `looprig/testing`; what other features test themselves with stays at home.
+    const own = files.filter((file) => /(^|\/)testing\//.test(file) && !file.startsWith("dist/storage/testing/"));
+    expect(own).toEqual([]);
+  });
+
+  it("hold everything that `exports` and `bin` name", () => {
+    const files = new Set(packedFiles());
+    const manifest = JSON.parse(fs.readFileSync(path.join(built, "package.json"), "utf8")) as {
+      bin: Record<string, string>;
+      exports: Record<string, string | Record<string, string>>;
+    };
+    const targets = Object.values(manifest.exports).flatMap((target) =>
+      typeof target === "string" ? [target] : Object.values(target),
+    );
+    const named = [...targets, ...Object.values(manifest.bin)].map((file) => file.replace(/^\.\//, ""));
+    expect(named.filter((file) => !files.has(file))).toEqual([]);
+  });
+
+  it("have source maps that need no file outside the package", () => {
+    const maps = packedFiles().filter((file) => file.endsWith(".map"));
+    expect(maps.length).toBeGreaterThan(0);
+    for (const file of maps) {
+      const map = JSON.parse(fs.readFileSync(path.join(built, file), "utf8")) as {
+        sources: string[];
+        sourcesContent?: (string | null)[];
+      };
+      expect(map.sourcesContent?.filter((text) => typeof text === "string").length, file).toBe(map.sources.length);
+    }
+  });
+
+  it("name no machine and no path of one", () => {
+    const texts = packedFiles().filter((file) => /\.(js|ts|md|json|map)$/.test(file));
+    const offending = texts.filter((file) => {
+      const text = fs.readFileSync(path.join(built, file), "utf8");
+      return text.includes(repository) || text.includes(os.homedir() === "/" ? repository : `${os.homedir()}/`);
+    });
+    expect(offending).toEqual([]);
+  });
+});
+
+it("the packed types compile in a strict project that checks its libraries, and fit the README's snippets", () => {
+  const blocks = codeBlocks(fs.readFileSync(path.join(repository, "README.md"), "utf8"));
+  const snippets = blocks.filter(({ language }) => language === "ts").map(({ text }) => text);
+  expect(snippets.length).toBeGreaterThan(0);
+  const files = [promises, ...snippets].map((text, i) => {
+    const file = path.join(project, i === 0 ? "promises.ts" : `readme-${i}.ts`);
+    fs.writeFileSync(file, `${text}\nexport {};\n`);
+    return file;
+  });
+  expect(diagnose(files)).toEqual([]);
+});
+
+it("importing the entry loads no storage driver", () => {
+  // A loader hook says which modules are loaded; native libraries are asked of the process.
+  const hook = `import fs from "node:fs";
+    export async function load(url, context, next) { fs.writeSync(1, url + "\\n"); return next(url, context); }`;
+  const script = `
+    import { register } from "node:module";
+    register("data:text/javascript," + encodeURIComponent(${JSON.stringify(hook)}));
+    await import("looprig");
+    for (const file of process.report.getReport().sharedObjects) console.log(file);
+  `;
+  const loaded = runNode(script).split("\n");
+  expect(loaded.some((url) => url.endsWith("/dist/workspace/index.js"))).toBe(true);
+  expect(loaded.filter((url) => /storage-local|libsql|sqlite|\.node$/.test(url))).toEqual([]);
+});
+
+it("importing the local storage loads the driver only when a storage is opened", () => {
+  const script = `
+    const native = () => process.report.getReport().sharedObjects.filter((file) => file.endsWith(".node")).length;
+    const { openLocalStorage } = await import("looprig/storage/local");
+    const before = native();
+    const storage = await openLocalStorage({ dir: ${JSON.stringify(path.join(dir, "state"))} });
+    const opened = native();
+    await storage.close();
+    console.log(JSON.stringify({ before, opened }));
+  `;
+  expect(JSON.parse(runNode(script))).toEqual({ before: 0, opened: 1 });
+});
+
+/** The shape of the public types, as design and README promise it. Lines marked as errors must be errors. */
+const promises = `
+import { isLooprigError, openWorkspace, readWorkspace, createWorkspaceStore, createSessionStore } from "looprig";
+import type { Change, ExecResult, RestoreReceipt, Workspace } from "looprig";
+import { createMemoryStorage } from "looprig/storage";
+import type { Storage } from "looprig/storage";
+import { openLocalStorage } from "looprig/storage/local";
+
+declare const runMyAgent: (dir: string) => Promise<void>;
+declare const maybe: AbortSignal | undefined;
+
+const storage: Storage = await openLocalStorage({ dir: "./state", signal: maybe });
+const workspace: Workspace = await openWorkspace({ root: "./repo", storage, shared: undefined, signal: maybe });
+const before = await workspace.checkpoint({ label: "before the codemod" });
+await runMyAgent(workspace.root);
+for (const change of await workspace.changes({ since: before.ref })) {
+  if (change.by.kind === "session") void change.by.turnId;
+  // @ts-expect-error a foreign change has no turn
+  if (change.by.kind === "foreign") void change.by.turnId;
+}
+const plan = await workspace.plan({ kind: "undo", onConflict: "stop" });
+if (plan.conflicts.length === 0) await workspace.apply(plan);
+const receipt: RestoreReceipt = await workspace.restore("c3", { paths: ["src"] });
+if (receipt.safety !== null) await workspace.restore(receipt.safety);
+const { exitCode, changes }: ExecResult = await workspace.exec(["npm", "test"], { undoOnFailure: true });
+process.exitCode = exitCode;
+const first: Change | undefined = changes[0];
+void first;
+// @ts-expect-error an empty command
+await workspace.exec([]);
+// @ts-expect-error a plan is made by plan()
+await workspace.apply({ writes: [] });
+// @ts-expect-error there is no such option
+await openWorkspace({ root: "./repo", exclusive: true });
+await workspace.close();
+
+const view = await readWorkspace({ root: "./repo", storage: createMemoryStorage() });
+for await (const checkpoint of view.checkpoints({ limit: 3 })) void checkpoint.number;
+// @ts-expect-error a view changes nothing
+await view.undo();
+await view[Symbol.asyncDispose]();
+
+void createWorkspaceStore(storage, { spoolDir: undefined });
+void createSessionStore(storage);
+try {
+  await openWorkspace({ root: "./repo" });
+} catch (error) {
+  if (isLooprigError(error, "workspace_root.busy")) void error.details.holder?.pid;
+  // @ts-expect-error no such code
+  isLooprigError(error, "workspace_root.bussy");
+}
+`;
+
+/** Emits JavaScript, declarations and maps by the options of the real build; that they check is `npm run check`'s work. */
+function emitPackage(): void {
+  const file = path.join(repository, "tsconfig.build.json");
+  const read = ts.readConfigFile(file, (name) => ts.sys.readFile(name));
+  const { options, fileNames, errors } = ts.parseJsonConfigFileContent(read.config, ts.sys, repository);
+  expect(errors).toEqual([]);
+  const write: ts.WriteFileCallback = (target, text) => {
+    // Compiled as for `dist`, so that maps say what they will say, and written apart.
+    const apart = path.join(built, path.relative(repository, target));
+    fs.mkdirSync(path.dirname(apart), { recursive: true });
+    fs.writeFileSync(apart, text);
+  };
+  const result = ts.createProgram(fileNames, { ...options, noCheck: true }).emit(undefined, write);
+  expect(result.diagnostics.map(message)).toEqual([]);
+}
+
+let packed: readonly string[] | undefined;
+
+/** Without scripts: the build that `prepare` would run is the one above. */
+function packedFiles(): readonly string[] {
+  packed ??= (
+    JSON.parse(
+      execFileSync("npm", ["pack", "--dry-run", "--json", "--ignore-scripts"], {
+        cwd: built,
+        encoding: "utf8",
+        stdio: ["ignore", "pipe", "ignore"],
+      }),
+    ) as [{ files: { path: string }[] }]
+  )[0].files.map((file) => file.path);
+  return packed;
+}
+
+/** As a package manager lays it out, but by a link: nothing is copied, and the real path finds its own dependencies. */
+function install(name: string, from: string): void {
+  fs.symlinkSync(from, path.join(project, "node_modules", name));
+}
+
+function diagnose(files: readonly string[]): string[] {
+  const program = ts.createProgram(files, {
+    ...{ target: ts.ScriptTarget.ES2022, module: ts.ModuleKind.NodeNext },
+    moduleResolution: ts.ModuleResolutionKind.NodeNext,
+    lib: ["lib.es2023.d.ts", "lib.esnext.disposable.d.ts"],
+    ...{ strict: true, exactOptionalPropertyTypes: true, noUncheckedIndexedAccess: true, noEmit: true },
+    ...{ skipLibCheck: false, preserveSymlinks: true, types: ["node"] },
+    typeRoots: [path.join(project, "node_modules", "@types")],
+  });
+  return ts.getPreEmitDiagnostics(program).map(message);
+}
+
+function message(diagnostic: ts.Diagnostic): string {
+  const at = diagnostic.file;
+  const line =
+    at === undefined || diagnostic.start === undefined
+      ? ""
+      : `${path.basename(at.fileName)}:${at.getLineAndCharacterOfPosition(diagnostic.start).line + 1} `;
+  return `${line}${ts.flattenDiagnosticMessageText(diagnostic.messageText, "\n")}`;
+}
+
+function runNode(script: string): string {
+  const args = ["--preserve-symlinks", "--input-type=module", "--eval", script];
+  return execFileSync(process.execPath, args, { cwd: project, encoding: "utf8" });
+}
