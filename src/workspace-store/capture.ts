@@ -7,7 +7,16 @@
  * 3. Whatever ends the call early, what it stored and learnt is kept for the next one (K5); no ref and no pin is.
  */
 import path from "node:path";
-import { Directory, displayName, errnoOf, joinPath, pacer, SnapshotError, StorageError } from "../core/index.js";
+import {
+  Directory,
+  displayName,
+  errnoOf,
+  joinPath,
+  pacer,
+  SnapshotError,
+  StorageError,
+  toFsPath,
+} from "../core/index.js";
 import type { FileSystem, WorkspacePath } from "../core/index.js";
 import type { Blobs } from "../storage/index.js";
 import { largestDirectories } from "./capture-size.js";
@@ -404,7 +413,7 @@ class Capture implements Disposable {
   #assertRootUnmoved(): void {
     let found: { readonly dev: bigint; readonly ino: bigint };
     try {
-      found = this.#environment.fileSystem.stat(this.#options.root);
+      found = this.#environment.fileSystem.stat(toFsPath(this.#options.root));
     } catch (error) {
       throw rootUnreadable(this.#options.root, error);
     }
@@ -416,7 +425,7 @@ class Capture implements Disposable {
     for (const { dev, ino } of this.#options.ownDirectories ?? []) identities.add(identityKey(dev, ino));
     for (const own of this.#environment.ownPaths) {
       try {
-        const { dev, ino } = this.#environment.fileSystem.stat(own);
+        const { dev, ino } = this.#environment.fileSystem.stat(toFsPath(own));
         identities.add(identityKey(dev, ino));
       } catch (error) {
         // Not made yet, so not in the tree either.

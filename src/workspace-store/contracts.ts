@@ -141,7 +141,7 @@ export interface WorkspaceStore {
   capture(options: CaptureOptions): Promise<CaptureResult>;
   /** The tree as it is now, hashed but not stored: what read-only commands compare with. Writes at most the stat index. */
   scan(options: ScanOptions): Promise<ScanResult>;
-  /** Opens a stored tree. `snapshot.unknown` when its root is not in the store. */
+  /** Opens a stored tree. `snapshot.unknown` when the store does not hold the ref; directories are read as they are asked for. */
   open(ref: SnapshotRef, options?: Abortable): Promise<Tree>;
   /** Whether every object of the tree is in the store's index (G3). Cheap: reads tree nodes, no content. */
   has(ref: SnapshotRef, options?: Abortable): Promise<boolean>;
@@ -163,7 +163,12 @@ export interface WorkspaceStore {
     file: Extract<TreeEntry, { kind: "file" }>,
     options?: Abortable & { readonly path?: WorkspacePath | undefined },
   ): AsyncIterable<Uint8Array>;
-  /** Writes the tree into `dest`, absent or an empty directory (G8). Omitted names are left out. Durable on return. */
+  /**
+   * Writes the tree into `dest`, an absolute path where nothing or an empty directory is (G8). Omitted names are left out;
+   * modes are exact whatever the umask; set-id bits are never gained. Files and directories are synced on return. Checked
+   * before the first write: `snapshot.limit`, `.object_missing`, `.name_collision`, `.dest_not_empty`, `.dest_unusable`.
+   * On a later failure (`snapshot.materialize_failed`, `.object_damaged`) or an abort what was made is removed again.
+   */
   materialize(
     tree: Tree,
     dest: string,
@@ -172,7 +177,10 @@ export interface WorkspaceStore {
   /** Reads every object of the refs (default: all pinned ones) and checks its digest. */
   verify(options?: Abortable & { readonly refs?: readonly SnapshotRef[] | undefined }): Promise<VerifyReport>;
 
-  /** Keeps refs alive under `owner` and `id` (both storage key components); durable on return; the same call again is fine. */
+  /**
+   * Keeps refs alive under `owner` and `id` (both storage key components), in addition to what is pinned there already;
+   * durable on return; the same call again is fine.
+   */
   pin(
     pin: { readonly owner: string; readonly id: string },
     refs: readonly SnapshotRef[],
@@ -180,7 +188,7 @@ export interface WorkspaceStore {
   ): Promise<void>;
   /** Removes one pin, or all of an owner. */
   unpin(pin: { readonly owner: string; readonly id?: string | undefined }, options?: Abortable): Promise<void>;
-  /** What is pinned by whom. */
+  /** What is pinned by whom. Rejects with `snapshot.pin_damaged` rather than leave one out. */
   pins(
     options?: Abortable,
   ): Promise<readonly { readonly owner: string; readonly id: string; readonly refs: readonly SnapshotRef[] }[]>;
