@@ -74,8 +74,6 @@ export interface ErrorDetails {
   };
   /** The root lease was lost while work was under way. Nothing was committed after the loss. */
   "workspace_root.lease_lost": { readonly root: CanonicalRoot };
-  /** There is no directory at the root and nothing was ever recorded for it. */
-  "workspace_root.missing": { readonly root: string };
   /** A command of an earlier, killed session still runs in this root. Wait for it or end it. */
   "workspace_root.command_running": {
     readonly root: CanonicalRoot;
