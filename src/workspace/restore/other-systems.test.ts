@@ -1,10 +1,11 @@
 /** Restores on systems with other rules: an owner who is not root, no hard links, volumes that fold names. */
+import fs from "node:fs";
 import { describe, expect, test } from "vitest";
 import { interceptFileSystem } from "../../core/index.js";
 import type { FileSystem } from "../../core/index.js";
 import { asOwner, folding, withoutLinks } from "./testing/other-systems.js";
 import { after, before } from "./testing/scenario.js";
-import { Killed, operationsBetween, Scene } from "./testing/scene.js";
+import { Killed, operationsBetween, Scene, unsyncedFileSystem } from "./testing/scene.js";
 import { directory, file } from "./testing/trees.js";
 import type { Nodes } from "./testing/trees.js";
 
@@ -101,6 +102,53 @@ describe("for an owner who is not root", () => {
     await scene.settle(asOwner());
     expect(scene.tree()).toEqual(tightBefore);
   });
+});
+
+/** Runs as a user without privileges, where the tests run as root. */
+async function unprivileged(act: () => Promise<void>): Promise<void> {
+  if (process.geteuid?.() !== 0) return act();
+  process.seteuid?.(65_534);
+  try {
+    await act();
+  } finally {
+    process.seteuid?.(0);
+  }
+}
+
+describe("for a real user without privileges", () => {
+  test("every kind of change is made, in read-only directories too", async () => {
+    await unprivileged(async () => {
+      await there(before, after, unsyncedFileSystem);
+      await there(tightBefore, tightAfter, unsyncedFileSystem);
+      await there(tightAfter, tightBefore, unsyncedFileSystem);
+    });
+  });
+
+  test("a kill at any effect in read-only directories is settled", async () => {
+    await unprivileged(async () => {
+      await killedEverywhere(tightBefore, tightAfter, unsyncedFileSystem);
+    });
+  });
+
+  test(
+    "a directory of another user's is refused, and nothing is written",
+    { skip: process.geteuid?.() !== 0 },
+    async () => {
+      using scene = await Scene.of(
+        { d: directory(0o755), "d/x": file("x") },
+        { d: directory(0o755), "d/x": file("y") },
+      );
+      fs.chmodSync(scene.dir, 0o755);
+      await unprivileged(async () => {
+        await expect(scene.apply({ fileSystem: unsyncedFileSystem })).rejects.toMatchObject({
+          code: "restore.failed",
+          details: { path: "d/x", errno: "EACCES" },
+        });
+      });
+      expect(scene.tree()).toEqual(scene.before);
+      expect(await scene.plans().read()).toBeUndefined();
+    },
+  );
 });
 
 describe("where there are no hard links", () => {

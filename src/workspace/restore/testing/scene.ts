@@ -1,5 +1,4 @@
 /** A root on disk, a plan from one tree to another, and the means to carry it out, interrupt it and settle it. For tests. */
-import fs from "node:fs";
 import { Directory, interceptFileSystem, nodeFileSystem, sha256Hex } from "../../../core/index.js";
 import type { CanonicalRoot, FileSystem, FileSystemCall, PlanId } from "../../../core/index.js";
 import { createMemoryStorage } from "../../../storage/index.js";
@@ -12,7 +11,7 @@ import type { PlanStore } from "../plan-store.js";
 import { planRestore } from "../planner.js";
 import { settlePlan } from "../settle.js";
 import type { SettledPlan } from "../settle.js";
-import { changesOf, MapStore, readTree, temporaryDirectory, treeOf, writeTree } from "./trees.js";
+import { changesOf, MapStore, readTree, removeDirectory, temporaryDirectory, treeOf, writeTree } from "./trees.js";
 import type { Node, Nodes } from "./trees.js";
 
 export const planId = "0123456789ab" as PlanId;
@@ -102,7 +101,7 @@ export class Scene {
   }
 
   [Symbol.dispose](): void {
-    fs.rmSync(this.dir, { recursive: true, force: true });
+    removeDirectory(this.dir);
   }
 }
 

@@ -40,7 +40,15 @@ const base = fs.existsSync("/dev/shm") ? "/dev/shm" : os.tmpdir();
 /** A temporary directory that the caller removes. */
 export const temporaryDirectory = (): string => fs.realpathSync(fs.mkdtempSync(path.join(base, "looprig-")));
 
+/** Also one whose directories may not be written by their owner. */
 export function removeDirectory(dir: string): void {
+  const loosen = (at: Buffer): void => {
+    fs.chmodSync(at, 0o700);
+    for (const entry of fs.readdirSync(at, { encoding: "buffer", withFileTypes: true })) {
+      if (entry.isDirectory()) loosen(Buffer.concat([at, Buffer.from("/"), entry.name]));
+    }
+  };
+  loosen(Buffer.from(dir));
   fs.rmSync(dir, { recursive: true, force: true });
 }
 
