@@ -35,8 +35,6 @@ export interface Deed {
   readonly title: string;
   /** For a restore: what it goes towards. */
   readonly ref?: RefLike;
-  /** The root is gone and was agreed to be built again. */
-  readonly recreate?: boolean;
 }
 
 export async function act(context: Context, place: Place, deed: Deed): Promise<number> {
@@ -44,8 +42,9 @@ export async function act(context: Context, place: Place, deed: Deed): Promise<n
   if (deed.dryRun || (!yes && !context.canAsk)) {
     return withView(context, place, async (view) => preview(context, place, deed, view));
   }
-  const options = { command: deed.title, ...(deed.recreate === true ? { missingRoot: "recreate" as const } : {}) };
-  return withWorkspace(context, place, options, async (workspace) => perform(context, place, deed, workspace));
+  return withWorkspace(context, place, { command: deed.title }, async (workspace) =>
+    perform(context, place, deed, workspace),
+  );
 }
 
 async function preview(context: Context, place: Place, deed: Deed, view: WorkspaceView): Promise<number> {
@@ -66,8 +65,7 @@ async function perform(context: Context, place: Place, deed: Deed, workspace: Wo
   const made = await makePlan(context, place, deed, workspace);
   if (made.exitCode !== undefined) return made.exitCode;
   const { plan, shown } = made;
-  // The rebuilding of a root that is gone was agreed to before it was opened.
-  const asks = !context.globals.yes && deed.recreate !== true;
+  const asks = !context.globals.yes;
   await showPlan(context, { ...shown, listed: listedMax }, asks);
   if (asks && !(await ask(context, questionFor(plan, shown.lines)))) {
     await context.say("Nothing was written.\n");
@@ -106,8 +104,7 @@ async function makePlan(context: Context, place: Place, deed: Deed, view: Worksp
   } catch (error) {
     if (!isLooprigError(error, "restore.nothing")) throw error;
   }
-  const idle = plan === undefined || plan.writes.length + plan.deletes.length + plan.conflicts.length === 0;
-  if (plan === undefined || (idle && deed.recreate !== true)) {
+  if (plan === undefined || plan.writes.length + plan.deletes.length + plan.conflicts.length === 0) {
     await reportNothing(context, place, action, plan);
     return { exitCode: exit.nothing };
   }

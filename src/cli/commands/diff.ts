@@ -23,13 +23,16 @@ export const command = defineCommand({
   notes: [
     "A and B are c12, t4, t4^, last, now, a label, or eight or more hex digits; A alone is compared with now. What turn 4 changed is: looprig diff t4^ t4. A:PATH narrows to one file.",
   ],
-  run: async (context, { options, operands, rest }) =>
-    withPlace(context, async (place) => {
-      const [a, b] = operands.map((given, i) => refArgument(i === 0 ? "A" : "B", given));
-      const named = pathOf(a, b);
-      if (named !== undefined && rest !== undefined) {
-        throw usage("PATH", 'Cannot use paths after "--" here: the refs name one already', "one of both");
-      }
+  run: async (context, { options, operands, rest }) => {
+    const [a, b] = operands.map((given, i) => refArgument(i === 0 ? "A" : "B", given));
+    const named = pathOf(a, b);
+    if (named !== undefined && rest !== undefined) {
+      throw usage("PATH", 'Cannot use paths after "--" here: the refs name one already', "one of both");
+    }
+    if (a !== undefined && context.globals.session !== undefined) {
+      throw usage("--session", "Cannot use --session with A: it narrows only which turn is the last", "no --session");
+    }
+    return withPlace(context, async (place) => {
       const paths = named === undefined ? pathArguments(rest, place) : [named];
       if (a !== undefined) assertKnown(context, place, a.ref);
       return withView(context, place, async (view) => {
@@ -55,7 +58,8 @@ export const command = defineCommand({
         else if (options.stat) await context.print(statText(diffs, style));
         return exit.done;
       });
-    }),
+    });
+  },
 });
 
 function pathOf(a: RefArgument | undefined, b: RefArgument | undefined): RefArgument["path"] {

@@ -16,17 +16,17 @@ export const command = defineCommand({
   notes: [
     "REF is c12, t4, t4^, last, now, a label, or eight or more hex digits. PATH is relative to the root; the quoted spelling looprig prints is understood too. A file's bytes are written as they are, each piece after it was verified.",
   ],
-  run: async (context, { operands: [given = ""] }) =>
-    withPlace(context, async (place) => {
-      const { globals, signal, style } = context;
-      const { ref, path } = refArgument("REF", given);
-      if (path !== undefined && globals.json) {
-        throw usage(
-          "--json",
-          "Cannot show a file as JSON: its bytes are written as they are; leave --json out",
-          "no --json",
-        );
-      }
+  run: async (context, { operands: [given = ""] }) => {
+    const { globals, signal, style } = context;
+    const { ref, path } = refArgument("REF", given);
+    if (path !== undefined && globals.json) {
+      throw usage(
+        "--json",
+        "Cannot show a file as JSON: its bytes are written as they are; leave --json out",
+        "no --json",
+      );
+    }
+    return withPlace(context, async (place) => {
       if (ref !== "now") assertKnown(context, place, ref);
       return withView(context, place, async (view) => {
         if (path !== undefined) {
@@ -59,7 +59,8 @@ export const command = defineCommand({
         await context.print(lines);
         return exit.done;
       });
-    }),
+    });
+  },
 });
 
 /** Lines are written in pieces of about this size: one write per line would be slow, one for a large tree too big. */

@@ -1,4 +1,4 @@
-import { text, value } from "../args.js";
+import { value } from "../args.js";
 import { captureOptions, captureSettings } from "../capture-options.js";
 import { defineCommand } from "../command.js";
 import { snapshotDocument } from "../documents.js";
@@ -8,11 +8,20 @@ import { Progress } from "../progress.js";
 import { snapshotText } from "../render-snapshot.js";
 import { listOmitted } from "../tree-listing.js";
 
+/** One line: it stands in the log. */
+const labelText = (given: string): string | undefined =>
+  given.trim() === "" || given.length > 200 || /[\u0000-\u001f\u007f]/.test(given) ? undefined : given;
+
 export const command = defineCommand({
   grammar: {
     command: "snapshot",
     options: {
-      label: value(["-m"], { value: "LABEL", wanted: "a label", parse: text, help: "a name to find it by" }),
+      label: value(["-m"], {
+        value: "LABEL",
+        wanted: "a label of 1 to 200 characters",
+        parse: labelText,
+        help: "a name to find it by",
+      }),
       ...captureOptions,
     },
     operands: [],

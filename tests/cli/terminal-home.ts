@@ -1,0 +1,161 @@
+/** A home directory with a root and a state of its own, in which the real command line is run as a person would. */
+import { spawn } from "node:child_process";
+import fs from "node:fs";
+import os from "node:os";
+import path from "node:path";
+import { openLocalStorage } from "../../src/storage-local/index.js";
+import { openWorkspace } from "../../src/workspace/index.js";
+import { builtFile } from "../build.js";
+import { listTree } from "../playground.js";
+import { startProcess } from "../processes.js";
+import type { TestProcess } from "../processes.js";
+
+export interface Ran {
+  readonly status: number | null;
+  readonly signal: NodeJS.Signals | null;
+  readonly stdout: string;
+  readonly stderr: string;
+  /** The bytes of stdout. */
+  readonly bytes: Buffer;
+}
+
+interface RunOptions {
+  readonly cwd?: string;
+  readonly env?: Readonly<Record<string, string>>;
+  readonly input?: string;
+}
+
+const program = "src/cli/main.ts";
+
+export class TerminalHome implements Disposable {
+  readonly home: string;
+  readonly root: string;
+
+  constructor() {
+    this.home = fs.mkdtempSync(path.join(fs.realpathSync(os.tmpdir()), "looprig-"));
+    this.root = path.join(this.home, "calc");
+    fs.mkdirSync(this.root);
+  }
+
+  at(name: string): string {
+    return path.join(this.root, name);
+  }
+
+  write(files: Readonly<Record<string, string>>): void {
+    for (const [name, content] of Object.entries(files)) {
+      fs.mkdirSync(path.dirname(this.at(name)), { recursive: true });
+      fs.writeFileSync(this.at(name), content);
+    }
+  }
+
+  read(name: string): string {
+    return fs.readFileSync(this.at(name), "utf8");
+  }
+
+  tree(root = this.root): Readonly<Record<string, string>> {
+    return listTree(root);
+  }
+
+  env(more: Readonly<Record<string, string>> = {}): NodeJS.ProcessEnv {
+    return {
+      PATH: process.env["PATH"],
+      HOME: this.home,
+      LOOPRIG_HOME: path.join(this.home, "state"),
+      TERM: "xterm",
+      ...more,
+    };
+  }
+
+  /** `looprig …words`, without a terminal. */
+  async run(words: readonly string[], { cwd = this.root, env, input }: RunOptions = {}): Promise<Ran> {
+    return collect(process.execPath, [builtFile(program), ...words], { cwd, env: this.env(env), input });
+  }
+
+  /** `looprig exec -- sh -c script`. */
+  sh(script: string, options: readonly string[] = []): Promise<Ran> {
+    return this.run(["exec", ...options, "--", "sh", "-c", script]);
+  }
+
+  /** What that does to the files and the history, without the cost of a process of ours. */
+  async did(script: string): Promise<void> {
+    const storage = await openLocalStorage({ dir: path.join(this.home, "state") });
+    const workspace = await openWorkspace({ root: this.root, storage, baseline: false, command: "test" });
+    try {
+      await workspace.exec(["sh", "-c", script], { stdio: "ignore" });
+    } finally {
+      await workspace.close();
+      await storage.close();
+    }
+  }
+
+  async json(words: readonly string[]): Promise<Record<string, unknown>> {
+    return JSON.parse((await this.run([...words, "--json"])).stdout) as Record<string, unknown>;
+  }
+
+  /** Runs without waiting for the end, to be spoken with. */
+  start(words: readonly string[]): TestProcess {
+    return startProcess(program, words, { cwd: this.root, env: this.env() });
+  }
+
+  /** The same on a pseudo-terminal, made by util-linux's `script`; `input` is what is typed. stdout and stderr come together. */
+  async onTerminal(words: readonly string[], input: string): Promise<Ran> {
+    return collect("script", scriptOf(words), { cwd: this.root, env: this.env(), input });
+  }
+
+  /** The same, typed when the terminal shows `text`. */
+  async onTerminalWhen(words: readonly string[], text: string, input: string): Promise<Ran> {
+    return collect("script", scriptOf(words), { cwd: this.root, env: this.env(), input, when: text });
+  }
+
+  [Symbol.dispose](): void {
+    fs.rmSync(this.home, { recursive: true, force: true });
+  }
+}
+
+/** The shell gives way to the command: it would hear Ctrl-C too and have a status of its own. */
+const scriptOf = (words: readonly string[]): string[] => {
+  const command = [process.execPath, builtFile(program), ...words].map(quoted).join(" ");
+  return ["-qec", `exec ${command}`, "/dev/null"];
+};
+
+const quoted = (word: string): string => `'${word.replaceAll("'", `'\\''`)}'`;
+
+interface Collecting {
+  readonly cwd: string;
+  readonly env: NodeJS.ProcessEnv;
+  readonly input: string | undefined;
+  /** The input is written once stdout holds this; at once, and ended, when absent. */
+  readonly when?: string;
+}
+
+function collect(file: string, args: readonly string[], { cwd, env, input, when }: Collecting): Promise<Ran> {
+  return new Promise((resolve, reject) => {
+    const child = spawn(file, args, { cwd, env, stdio: [input === undefined ? "ignore" : "pipe", "pipe", "pipe"] });
+    const [stdout, stderr]: [Buffer[], Buffer[]] = [[], []];
+    child.stdout?.on("data", (chunk: Buffer) => stdout.push(chunk));
+    child.stderr?.on("data", (chunk: Buffer) => stderr.push(chunk));
+    child.stdin?.on("error", () => undefined);
+    if (when === undefined) child.stdin?.end(input);
+    else {
+      let typed = false;
+      // The terminal stays open afterwards: an end of input of its own would race with what was typed.
+      child.stdout?.on("data", () => {
+        if (typed || !Buffer.concat(stdout).includes(when)) return;
+        typed = true;
+        child.stdin?.write(input ?? "");
+      });
+      child.on("exit", () => child.stdin?.destroy());
+    }
+    child.on("error", reject);
+    child.on("close", (status, signal) => {
+      const bytes = Buffer.concat(stdout);
+      resolve({
+        status,
+        signal,
+        stdout: bytes.toString("utf8"),
+        stderr: Buffer.concat(stderr).toString("utf8"),
+        bytes,
+      });
+    });
+  });
+}
