@@ -24,6 +24,8 @@ describe("an intercepted file system", () => {
     seam.fsync(fd);
     seam.ftruncate(fd, 4);
     seam.fchmod(fd, 0o640);
+    const { uid, gid } = fs.fstatSync(fd);
+    seam.fchown(fd, uid, gid);
     const buffer = Buffer.alloc(8);
     expect(seam.read(fd, buffer, 0, 8, 0)).toBe(4);
     expect(seam.fstat(fd).size).toBe(4n);
@@ -50,6 +52,7 @@ describe("an intercepted file system", () => {
       "fsync",
       "ftruncate",
       "fchmod",
+      "fchown",
       "mkdir",
       "link",
       "symlink",

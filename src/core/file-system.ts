@@ -31,6 +31,7 @@ export interface FileSystem {
   fsync(fd: number): void;
   fsyncLater(fd: number): Promise<void>;
   fchmod(fd: number, mode: number): void;
+  fchown(fd: number, uid: number, gid: number): void;
   chmod(path: FsPath, mode: number): void;
   mkdir(path: FsPath, mode: number): void;
   rmdir(path: FsPath): void;
@@ -58,6 +59,7 @@ export const nodeFileSystem: FileSystem = {
   fsync: (fd) => fs.fsyncSync(fd),
   fsyncLater: (fd) => new Promise((resolve, reject) => fs.fsync(fd, (error) => (error ? reject(error) : resolve()))),
   fchmod: (fd, mode) => fs.fchmodSync(fd, mode),
+  fchown: (fd, uid, gid) => fs.fchownSync(fd, uid, gid),
   chmod: (path, mode) => fs.chmodSync(path, mode),
   mkdir: (path, mode) => {
     fs.mkdirSync(path, { mode });
@@ -81,6 +83,7 @@ const effects: ReadonlySet<keyof FileSystem> = new Set<keyof FileSystem>([
   "fsync",
   "fsyncLater",
   "fchmod",
+  "fchown",
   "chmod",
   "mkdir",
   "rmdir",

@@ -291,6 +291,57 @@ describe("C102 a link to a file, and the file's mode", () => {
     await workspace.close();
   });
 
+  it.skipIf(process.getuid?.() !== 0)("undo and redo leave owner and group with the file", async () => {
+    await using place = new Playground();
+    build(place);
+    fs.chownSync(place.at("dotfiles/zshrc"), 0, 4242);
+    fs.chownSync(place.at("run.sh"), 1234, 4242);
+    const ownersOf = (): number[][] =>
+      ["dotfiles/zshrc", "run.sh"].map((name) => {
+        const { uid, gid, mode } = fs.statSync(place.at(name));
+        return [uid, gid, mode & 0o7777];
+      });
+    const owners = ownersOf();
+    const workspace = await place.open();
+    await workspace.exec(place.sh("echo new > zshrc; echo echo new > run.sh"), quiet);
+    expect(await workspace.undo()).toMatchObject({ result: "done" });
+    expect(place.read("run.sh")).toBe("#!/bin/sh\necho old\n");
+    expect(ownersOf()).toEqual(owners);
+    expect(await workspace.redo()).toMatchObject({ result: "done" });
+    expect(ownersOf()).toEqual(owners);
+    await workspace.close();
+  });
+
+  it("an undo that may not give the file away keeps at least its group, and else is done all the same", async () => {
+    await using place = new Playground();
+    build(place);
+    const [uid, gid] = [fs.statSync(place.at("run.sh")).uid, 4242];
+    const asked: (readonly number[])[] = [];
+    const fileSystem: FileSystem = {
+      ...nodeFileSystem,
+      lstat: (file) => {
+        const stats = nodeFileSystem.lstat(file);
+        if (!String(file).endsWith("/run.sh")) return stats;
+        const foreign = { uid: 1234n, gid: BigInt(gid) };
+        return Object.assign(Object.create(Object.getPrototypeOf(stats) as object) as fs.BigIntStats, stats, foreign);
+      },
+      fchown: (_, ...owner) => {
+        asked.push(owner);
+        throw Object.assign(new Error("EPERM: injected"), { code: "EPERM" });
+      },
+    };
+    const before = place.tree();
+    const workspace = await place.open({}, { fileSystem });
+    await workspace.exec(place.sh("echo echo new > run.sh"), quiet);
+    expect(await workspace.undo()).toMatchObject({ result: "done", written: ["run.sh"] });
+    expect(place.tree()).toEqual(before);
+    expect(asked).toEqual([
+      [1234, gid],
+      [uid, gid],
+    ]);
+    await workspace.close();
+  });
+
   it("undo of a careless rewrite that turned the link into a file brings the link back, with the target as it was", async () => {
     await using place = new Playground();
     build(place);

@@ -16,6 +16,9 @@ const { O_WRONLY, O_CREAT, O_EXCL, O_NOFOLLOW } = fs.constants;
 /** Files written before they are synced together, which lets the file system commit them at once; open at a time. */
 const batchMax = 16;
 
+/** What systems answer when an owner or group may not be given, or is unknown where the process lives. */
+const notPermitted: ReadonlySet<string | undefined> = new Set(["EPERM", "EINVAL", "ENOTSUP", "EOPNOTSUPP", "ENOSYS"]);
+
 export interface StagingOptions {
   readonly tree: TreeAccess;
   readonly store: Pick<WorkspaceStore, "read">;
@@ -62,6 +65,7 @@ export class Stager {
     const flags = O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW;
     const fd = this.#claim(staged, () => this.#tree.create(staged, flags, 0o600));
     this.#unsynced.push(fd);
+    this.#keepOwner(fd, path);
     let written = 0;
     for await (const piece of this.#store.read(entry, { path, signal: this.#signal })) {
       writeAll(this.#fileSystem, fd, piece);
@@ -86,6 +90,26 @@ export class Stager {
   /** Closes what a failure left open. */
   abandon(): void {
     closeAll(this.#fileSystem, this.#unsynced.splice(0));
+  }
+
+  /**
+   * Owner and group are not captured (U14): a file that takes another's place gets those of the one that stands there, as
+   * far as we may give them; the group alone where the owner may not be given. Before the mode, which a change of owner
+   * would cut.
+   */
+  #keepOwner(fd: number, path: WorkspacePath): void {
+    const standing = this.#tree.stat(path);
+    if (standing?.isFile() !== true) return;
+    const { uid, gid } = this.#fileSystem.fstat(fd);
+    if (standing.uid === uid && standing.gid === gid) return;
+    for (const owner of [standing.uid, uid]) {
+      try {
+        this.#fileSystem.fchown(fd, Number(owner), Number(standing.gid));
+        return;
+      } catch (error) {
+        if (!notPermitted.has(errnoOf(error))) throw error;
+      }
+    }
   }
 
   #claim<T>(staged: WorkspacePath, create: () => T): T {
