@@ -1,5 +1,5 @@
 /** Paths of a plan that some volume may take for one another: same but for case or composition (C105). */
-import { components, joinPath, rootPath } from "../../core/index.js";
+import { baseName, parentOf, rootPath } from "../../core/index.js";
 import type { WorkspacePath } from "../../core/index.js";
 
 /**
@@ -7,20 +7,24 @@ import type { WorkspacePath } from "../../core/index.js";
  * tells them apart the only cost is a look at a listing.
  */
 export function aliasedPaths(paths: readonly WorkspacePath[]): ReadonlySet<WorkspacePath> {
-  const spellings = new Map<string, Set<WorkspacePath>>();
-  for (const path of paths) {
-    let at = rootPath;
-    for (const name of components(path)) {
-      at = joinPath(at, name);
-      const key = fold(at);
-      const known = spellings.get(key);
-      if (known === undefined) spellings.set(key, new Set([at]));
-      else known.add(at);
-    }
-  }
+  const keys = new Map<WorkspacePath, string>([[rootPath, ""]]);
+  const spelled = new Map<string, WorkspacePath>();
   const aliased = new Set<WorkspacePath>();
-  for (const spelled of spellings.values()) if (spelled.size > 1) for (const path of spelled) aliased.add(path);
+
+  const keyOf = (path: WorkspacePath): string => {
+    const known = keys.get(path);
+    if (known !== undefined) return known;
+    const key = `${keyOf(parentOf(path))}/${fold(baseName(path))}`;
+    keys.set(path, key);
+    const other = spelled.get(key);
+    if (other === undefined) spelled.set(key, path);
+    else aliased.add(other).add(path);
+    return key;
+  };
+  for (const path of paths) keyOf(path);
   return aliased;
 }
 
-const fold = (path: string): string => path.normalize("NFKD").toUpperCase().toLowerCase();
+/** ASCII without capital letters: what most names are, and what folds to itself. */
+const plain = /^[ -@[-~]*$/;
+const fold = (name: string): string => (plain.test(name) ? name : name.normalize("NFKD").toUpperCase().toLowerCase());

@@ -2,7 +2,7 @@
  * The durable form of a plan (docs/formats/plans.md): its operations with the names of their staged files and backups.
  * Pure: what it is, how it is written down and read back. `layout` chooses the names, `plan-store` keeps the record.
  */
-import { canonicalJson, compareNames, parseWorkspacePath, rootPath } from "../../core/index.js";
+import { canonicalJson, compareNames, pacer, parseWorkspacePath, rootPath } from "../../core/index.js";
 import type { CanonicalRoot, Json, PlanId, WorkspacePath } from "../../core/index.js";
 import type { ContentId, TreeId } from "../../workspace-store/index.js";
 import type { PlannedEntry, PlannedOperation } from "./plan.js";
@@ -51,45 +51,35 @@ export function ownPathsOf(record: Pick<PlanRecord, "operations">): ReadonlySet<
 
 const version = 0;
 
-export function encodePlan(record: PlanRecord): Buffer {
-  return Buffer.from(
-    canonicalJson({
-      v: version,
-      planId: record.planId,
-      root: record.root,
-      purpose: record.purpose,
-      operations: record.operations.map(({ path, expected, target, staged, backup }) => ({
-        path,
-        expected: expected === undefined ? null : { ...expected },
-        target: target === undefined ? null : { ...target },
-        staged,
-        backup,
-      })),
-      relaxed: record.relaxed.map(({ path, mode }) => ({ path, mode })),
-    }),
-    "utf8",
-  );
+/** A line of canonical JSON for the head, and one for each operation: so a long plan is written in slices. */
+export async function encodePlan(record: PlanRecord): Promise<Buffer> {
+  const { planId, root, purpose, operations, relaxed } = record;
+  const pace = pacer(undefined);
+  const lines = [canonicalJson({ v: version, planId, root, purpose, relaxed, operations: operations.length })];
+  for (const { path, expected, target, staged, backup } of operations) {
+    lines.push(canonicalJson({ path, expected: expected ?? null, target: target ?? null, staged, backup }));
+    await pace();
+  }
+  return Buffer.from(lines.join("\n"), "utf8");
 }
 
-/** Strict: throws `PlanFormatError` for anything `encodePlan` does not make. */
-export function decodePlan(bytes: Uint8Array): PlanRecord {
-  const value = asObject(parseJson(bytes), "the record");
+/** Strict: throws `PlanFormatError`, or `path.invalid`, for anything `encodePlan` does not make. */
+export async function decodePlan(bytes: Uint8Array): Promise<PlanRecord> {
+  const pace = pacer(undefined);
+  const [head = "", ...lines] = asUtf8(bytes).split("\n");
+  const value = asObject(parseJson(head), "the head");
   if (value.v !== version) throw new PlanFormatError(`version ${String(value.v)} is not ${version}`);
-  const operations = asArray(value.operations, "operations").map((item) => {
-    const operation = asObject(item, "an operation");
-    return {
-      path: asPath(operation.path),
-      expected: asEntry(operation.expected),
-      target: asEntry(operation.target),
-      ...(operation.staged === undefined ? {} : { staged: asPath(operation.staged) }),
-      ...(operation.backup === undefined ? {} : { backup: asPath(operation.backup) }),
-    };
-  });
-  operations.reduce<WorkspacePath | undefined>((before, { path }) => {
-    if (before !== undefined && compareNames(before, path) >= 0)
+  if (value.operations !== lines.length) throw new PlanFormatError("operations are missing");
+  const operations: StoredOperation[] = [];
+  for (const line of lines) {
+    const operation = asOperation(parseJson(line));
+    const before = operations.at(-1);
+    if (before !== undefined && compareNames(before.path, operation.path) >= 0) {
       throw new PlanFormatError("operations are not in order");
-    return path;
-  }, undefined);
+    }
+    operations.push(operation);
+    await pace();
+  }
   return {
     planId: asText(value.planId, "planId") as PlanId,
     root: asText(value.root, "root") as CanonicalRoot,
@@ -102,14 +92,33 @@ export function decodePlan(bytes: Uint8Array): PlanRecord {
   };
 }
 
+function asOperation(value: unknown): StoredOperation {
+  const operation = asObject(value, "an operation");
+  return {
+    path: asPath(operation.path),
+    expected: asEntry(operation.expected),
+    target: asEntry(operation.target),
+    ...(operation.staged === undefined ? {} : { staged: asPath(operation.staged) }),
+    ...(operation.backup === undefined ? {} : { backup: asPath(operation.backup) }),
+  };
+}
+
 /** The record does not say what a record says. The plan store gives it its name and root. */
 export class PlanFormatError extends Error {
   override readonly name = "PlanFormatError";
 }
 
-function parseJson(bytes: Uint8Array): unknown {
+function asUtf8(bytes: Uint8Array): string {
   try {
-    return JSON.parse(new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes));
+    return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes);
+  } catch (error) {
+    throw new PlanFormatError("it is no text", { cause: error });
+  }
+}
+
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
   } catch (error) {
     throw new PlanFormatError("it is no JSON", { cause: error });
   }

@@ -71,7 +71,7 @@ class KvPlanStore implements PlanStore {
     if (entry === undefined) return undefined;
     const pointer = this.#parse(entry);
     try {
-      const record = decodePlan(await this.#load(pointer.record, options));
+      const record = await decodePlan(await this.#load(pointer.record, options));
       const skipped =
         pointer.skipped === undefined
           ? []
@@ -98,13 +98,13 @@ class KvPlanStore implements PlanStore {
       );
     }
     await this.#sweep(options);
-    const stored = await this.#save(encodePlan(record), record.planId, options);
+    const stored = await this.#save(await encodePlan(record), record.planId, options);
     await this.#set({ v: 0, planId: record.planId, phase: "staging", record: stored }, 0, options);
   }
 
   async rewrite(record: PlanRecord): Promise<void> {
     const { revision } = await this.#mine(record.planId);
-    const stored = await this.#save(encodePlan(record), record.planId);
+    const stored = await this.#save(await encodePlan(record), record.planId);
     await this.#set({ v: 0, planId: record.planId, phase: "staging", record: stored }, revision);
   }
 
