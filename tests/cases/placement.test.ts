@@ -97,6 +97,20 @@ describe("C035 the project directory itself goes away", () => {
     expect(withoutGit(place)).toEqual(before);
     await workspace.close();
   });
+
+  it("is rebuilt by `looprig restore`, after a refusal that names the way out", async () => {
+    await using place = new Playground();
+    place.write({ "src/a.txt": "a\n" });
+    const before = place.tree();
+    const run = (...args: readonly string[]) => looprig(place, ["--root", place.root, ...args], { cwd: place.dir });
+    await run("snapshot");
+    fs.rmSync(place.root, { recursive: true });
+    const refused = await run("snapshot");
+    expect(refused).toMatchObject({ code: 6 });
+    expect(fs.existsSync(place.root)).toBe(false);
+    expect(await run("restore", "c1", "--yes")).toMatchObject({ code: 0 });
+    expect(place.tree()).toEqual(before);
+  });
 });
 
 describe("C063 fifty turns in a repository without a commit", () => {
