@@ -13,7 +13,8 @@ import path from "node:path";
 import { fileURLToPath } from "node:url";
 
 const repository = fileURLToPath(new URL("../../", import.meta.url));
-const looprigEntry = path.join(repository, "dist", "cli", "main.js");
+/** The command line that is shown; another build of it can be named as the first argument. */
+const looprigEntry = process.argv[2] ?? path.join(repository, "dist", "cli", "main.js");
 const agent = path.join(repository, "examples", "careless-agent", "agent.sh");
 
 class StepFailed extends Error {}

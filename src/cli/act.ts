@@ -21,7 +21,7 @@ import { countLines, spanOf } from "./diff-counts.js";
 import { planDocument, receiptDocument } from "./documents.js";
 import { exit } from "./exit-codes.js";
 import { typedPath } from "./path-arguments.js";
-import { withView, withWorkspace } from "./place.js";
+import { sayWithoutHistory, withView, withWorkspace } from "./place.js";
 import type { Place } from "./place.js";
 import { conflictText, dryRunText, foreignText, nothingText, planText, receiptText } from "./render-plan.js";
 import type { PlanView } from "./render-plan.js";
@@ -105,7 +105,7 @@ async function makePlan(context: Context, place: Place, deed: Deed, view: Worksp
     if (!isLooprigError(error, "restore.nothing")) throw error;
   }
   if (plan === undefined || plan.writes.length + plan.deletes.length + plan.conflicts.length === 0) {
-    await reportNothing(context, place, action, plan);
+    await reportNothing(context, place, action.kind, plan);
     return { exitCode: exit.nothing };
   }
   const lines = await countLines(
@@ -134,18 +134,29 @@ function stops(plan: RestorePlan, action: RestoreAction): boolean {
   return plan.conflicts.length > 0 && !(skips && plan.writes.length + plan.deletes.length > 0);
 }
 
+/** Undo and redo of a root that has no history: told where there is one. */
+export async function nothingWithoutHistory(
+  context: Context,
+  place: Place,
+  action: RestoreAction["kind"],
+): Promise<number> {
+  if (context.globals.json) await reportNothing(context, place, action, undefined);
+  else await sayWithoutHistory(context, place);
+  return exit.nothing;
+}
+
 async function reportNothing(
   context: Context,
   place: Place,
-  action: RestoreAction,
+  action: RestoreAction["kind"],
   plan: RestorePlan | undefined,
 ): Promise<void> {
-  if (!context.globals.json) return context.report(nothingText(plan, action.kind));
+  if (!context.globals.json) return context.report(nothingText(plan, action));
   const nothing: RestorePlan = plan ?? {
-    ...{ action: action.kind, passedOver: [], writes: [], deletes: [], kept: [], conflicts: [], omitted: [] },
+    ...{ action, passedOver: [], writes: [], deletes: [], kept: [], conflicts: [], omitted: [] },
     ...{ foreign: [], window: [] },
   };
-  return context.document(action.kind, place.root, planDocument(nothing, "nothing", false));
+  return context.document(action, place.root, planDocument(nothing, "nothing", false));
 }
 
 /** Where a question follows, the plan stands where the question does if stdout is not what the user looks at. */

@@ -29,7 +29,7 @@ class Collected implements OutputStream {
 async function run(words: readonly string[], more: Partial<Environment> = {}): Promise<Ran> {
   const [stdout, stderr] = [new Collected(), new Collected()];
   const status = await runCommandLine({
-    ...{ words, env: {}, platform: "linux", cwd: "/nowhere", home, now: () => at(14, 0) },
+    ...{ words, env: {}, platform: "linux", cwd: "/nowhere", home, homes: [home], now: () => at(14, 0) },
     stdin: { terminal: false, readLine: () => Promise.reject(new Error("nothing may be read")) },
     stdout: new Output(false, () => stdout),
     stderr: new Output(false, () => stderr),

@@ -16,7 +16,10 @@ export interface Environment {
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly platform: NodeJS.Platform;
   readonly cwd: string;
+  /** Where `~` is. */
   readonly home: string;
+  /** Directories that are somebody's home, and so too broad to be roots. */
+  readonly homes: readonly string[];
   readonly now: () => Date;
   readonly stdin: AnswerSource;
   readonly stdout: Output;

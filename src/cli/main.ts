@@ -9,12 +9,23 @@ import { currentDirectory } from "./current-directory.js";
 import { Output } from "./output.js";
 import { rawWords } from "./raw-words.js";
 
+/** The home of the account, also where $HOME names another directory. */
+function accountHome(): readonly string[] {
+  try {
+    return [os.userInfo().homedir];
+  } catch {
+    // An account without an entry has none.
+    return [];
+  }
+}
+
 process.exitCode = await runCommandLine({
   words: rawWords(process.argv.slice(2), nodeFileSystem),
   env: process.env,
   platform: process.platform,
   cwd: currentDirectory(() => process.cwd(), process.env),
   home: os.homedir(),
+  homes: [os.homedir(), ...accountHome()],
   now: () => new Date(),
   // The streams are only opened when they are used: a child that inherits them finds them untouched.
   stdin: answersFrom(tty.isatty(0), () => process.stdin),

@@ -90,7 +90,7 @@ export async function withWorkspace<T>(
 const worldOf = ({ environment }: Context): WorkspaceWorld => ({
   fileSystem: environment.fileSystem,
   clock: environment.now,
-  homes: [environment.home],
+  homes: environment.homes,
 });
 
 /** How often a root is looked at again while a command of a killed session still runs there. */

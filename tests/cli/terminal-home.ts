@@ -102,9 +102,9 @@ export class TerminalHome implements Disposable {
     return collect("script", scriptOf(words), { cwd: this.root, env: this.env(), input });
   }
 
-  /** The same, typed when the terminal shows `text`. */
-  async onTerminalWhen(words: readonly string[], text: string, input: string): Promise<Ran> {
-    return collect("script", scriptOf(words), { cwd: this.root, env: this.env(), input, when: text });
+  /** The same, typed when the terminal shows `text`; `afterwards` is called when it was. */
+  async onTerminalWhen(words: readonly string[], text: string, input: string, afterwards?: () => void): Promise<Ran> {
+    return collect("script", scriptOf(words), { cwd: this.root, env: this.env(), input, when: text, afterwards });
   }
 
   [Symbol.dispose](): void {
@@ -126,9 +126,14 @@ interface Collecting {
   readonly input: string | undefined;
   /** The input is written once stdout holds this; at once, and ended, when absent. */
   readonly when?: string;
+  readonly afterwards?: (() => void) | undefined;
 }
 
-function collect(file: string, args: readonly string[], { cwd, env, input, when }: Collecting): Promise<Ran> {
+function collect(
+  file: string,
+  args: readonly string[],
+  { cwd, env, input, when, afterwards }: Collecting,
+): Promise<Ran> {
   return new Promise((resolve, reject) => {
     const child = spawn(file, args, { cwd, env, stdio: [input === undefined ? "ignore" : "pipe", "pipe", "pipe"] });
     const [stdout, stderr]: [Buffer[], Buffer[]] = [[], []];
@@ -142,7 +147,7 @@ function collect(file: string, args: readonly string[], { cwd, env, input, when 
       child.stdout?.on("data", () => {
         if (typed || !Buffer.concat(stdout).includes(when)) return;
         typed = true;
-        child.stdin?.write(input ?? "");
+        child.stdin?.write(input ?? "", () => afterwards?.());
       });
       child.on("exit", () => child.stdin?.destroy());
     }

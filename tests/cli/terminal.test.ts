@@ -3,6 +3,7 @@
  * it is absent the reason is said and these tests do not run.
  */
 import { spawnSync } from "node:child_process";
+import { once } from "node:events";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { TerminalHome } from "./terminal-home.js";
 
@@ -64,6 +65,32 @@ describe.runIf(available)("on a terminal", () => {
     expect((await here.onTerminal(["diff"], "")).stdout).toContain("\u001b[");
     expect((await here.onTerminal(["diff", "--no-color"], "")).stdout).not.toContain("\u001b[");
     expect((await here.run(["diff"])).stdout).not.toContain("\u001b[");
+  });
+
+  test("beside a command of a killed session it asks to wait or to go on, and without a terminal refuses, naming it", async () => {
+    const orphan = here.start(["exec", "--", "sh", "-c", "echo 2 > a; echo $$; exec sleep 600"]);
+    const pid = Number(await orphan.line());
+    const gone = once(orphan.child, "exit");
+    orphan.kill("SIGKILL");
+    await gone;
+    try {
+      const refused = await here.run(["undo", "--yes"]);
+      expect(refused.status).toBe(5);
+      expect(refused.stderr).toContain(`kill ${pid}`);
+      const neither = await here.onTerminalWhen(["snapshot"], "[n] neither", "n\n");
+      expect(neither.status).toBe(5);
+      const beside = await here.onTerminalWhen(["snapshot"], "[n] neither", "g\n");
+      expect(beside.status).toBe(0);
+      const end = (): void => void process.kill(pid, "SIGKILL");
+      const waited = await here.onTerminalWhen(["snapshot"], "[n] neither", "w\n", end);
+      expect(waited.status).toBe(0);
+    } finally {
+      try {
+        process.kill(pid, "SIGKILL");
+      } catch {
+        // It ended as it should.
+      }
+    }
   });
 
   test("a command of exec has the terminal to itself, and Ctrl-C is its own", async () => {

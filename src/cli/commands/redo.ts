@@ -1,8 +1,7 @@
 import { flag } from "../args.js";
-import { act } from "../act.js";
+import { act, nothingWithoutHistory } from "../act.js";
 import { defineCommand } from "../command.js";
-import { exit } from "../exit-codes.js";
-import { sayWhere, sayWithoutHistory, sessionOf, withPlace } from "../place.js";
+import { sayWhere, sessionOf, withPlace } from "../place.js";
 
 export const command = defineCommand({
   grammar: {
@@ -21,10 +20,7 @@ export const command = defineCommand({
   notes: ["A new turn ends what can be redone; everything stays reachable as a checkpoint (looprig log --all)."],
   run: async (context, { options }) =>
     withPlace(context, async (place) => {
-      if (!place.choice.known) {
-        await sayWithoutHistory(context, place);
-        return exit.nothing;
-      }
+      if (!place.choice.known) return nothingWithoutHistory(context, place, "redo");
       await sayWhere(context, place);
       return act(context, place, {
         dryRun: options.dryRun,

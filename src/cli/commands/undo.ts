@@ -1,9 +1,8 @@
 import { flag, usage } from "../args.js";
-import { act } from "../act.js";
+import { act, nothingWithoutHistory } from "../act.js";
 import { defineCommand } from "../command.js";
-import { exit } from "../exit-codes.js";
 import { pathArguments } from "../path-arguments.js";
-import { sayWhere, sayWithoutHistory, sessionOf, withPlace } from "../place.js";
+import { sayWhere, sessionOf, withPlace } from "../place.js";
 
 export const command = defineCommand({
   grammar: {
@@ -35,10 +34,7 @@ export const command = defineCommand({
     }
     return withPlace(context, async (place) => {
       const paths = pathArguments(rest, place);
-      if (!place.choice.known) {
-        await sayWithoutHistory(context, place);
-        return exit.nothing;
-      }
+      if (!place.choice.known) return nothingWithoutHistory(context, place, "undo");
       await sayWhere(context, place);
       return act(context, place, {
         dryRun: options.dryRun,

@@ -1,0 +1,46 @@
+import { expect, test } from "vitest";
+import { Output } from "./output.js";
+import { Progress } from "./progress.js";
+
+function terminal(isTerminal = true): { readonly output: Output; readonly written: string[] } {
+  const written: string[] = [];
+  const output = new Output(isTerminal, () => ({
+    write: (chunk, done) => {
+      written.push(String(chunk));
+      done();
+      return true;
+    },
+    on: () => undefined,
+  }));
+  return { output, written };
+}
+const seen = { filesSeen: 12_480, bytesRead: 3 * 2 ** 20, bytesStored: 0 };
+
+test("progress is shown from one second on, over itself, and is gone afterwards", async () => {
+  const { output, written } = terminal();
+  let ms = 0;
+  const progress = new Progress(output, "looprig: baseline", false, () => ms);
+  progress.report(seen);
+  expect(written).toEqual([]);
+  ms = 1_000;
+  progress.report(seen);
+  expect(written).toEqual(["\r\u001b[Klooprig: baseline: 12 480 files, 3.0 MiB read"]);
+  await progress.done();
+  expect(written.at(-1)).toBe("\r\u001b[K");
+  progress.report(seen);
+  await progress.done();
+  expect(written).toHaveLength(2);
+});
+
+test.each([
+  ["through a pipe", false, false],
+  ["when quiet", true, true],
+])("nothing is shown %s", async (_, isTerminal, quiet) => {
+  const { output, written } = terminal(isTerminal);
+  let ms = 0;
+  const progress = new Progress(output, "x", quiet, () => ms);
+  ms = 5_000;
+  progress.report(seen);
+  await progress.done();
+  expect(written).toEqual([]);
+});
