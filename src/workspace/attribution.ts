@@ -5,10 +5,10 @@
  * independent of time stamps, and lets bytes that an undo or restore put back regain the attribution they had (U8).
  */
 import type { Abortable, SessionId, WorkspacePath } from "../core/index.js";
+import { isSameEntry } from "../workspace-store/index.js";
 import type { TreeEntry, WorkspaceStore } from "../workspace-store/index.js";
 import type { ChangedBy } from "./changed-by.js";
 import type { FoldedHistory, Restoration, Window } from "./history.js";
-import { sameEntry } from "./restore/plan.js";
 
 interface Explanation {
   readonly window: Window;
@@ -64,7 +64,7 @@ export class Attribution {
 
   /** The newest window that left exactly this at the path. */
   windowOf(path: WorkspacePath, present: TreeEntry | undefined): Window | undefined {
-    return this.#byPath.get(path)?.findLast(({ after }) => sameEntry(after, present))?.window;
+    return this.#byPath.get(path)?.findLast(({ after }) => isSameEntry(after, present))?.window;
   }
 
   /**

@@ -12,6 +12,7 @@
 import { RestoreError, displayName, mintPlanId } from "../core/index.js";
 import type { Abortable, SnapshotRef, WorkspacePath } from "../core/index.js";
 import type { Lease } from "../storage/index.js";
+import { isSameEntry } from "../workspace-store/index.js";
 import type { CaptureResult } from "../workspace-store/index.js";
 import type { ChangedBy } from "./changed-by.js";
 import type { Checkpoint, RestorePlan, RestoreReceipt } from "./contracts.js";
@@ -22,7 +23,6 @@ import type { PlanDetails } from "./planning.js";
 import { toJson } from "./restore-purpose.js";
 import type { RestorePurpose } from "./restore-purpose.js";
 import { applyPlan } from "./restore/apply.js";
-import { sameEntry } from "./restore/plan.js";
 import type { PlannedOperation } from "./restore/plan.js";
 import { commitLeaseName } from "./root-lease.js";
 import { settlePlans } from "./settle-plans.js";
@@ -120,7 +120,7 @@ async function assertProtected(operations: readonly PlannedOperation[], { tree }
   for (const operation of operations) {
     const present = await tree.lookup(operation.path);
     if (present?.kind === "omitted") unprotected.push(operation);
-    else if (!sameEntry(operation.expected, present)) moved.push(operation.path);
+    else if (!isSameEntry(operation.expected, present)) moved.push(operation.path);
   }
   if (unprotected.length > 0) {
     const paths = unprotected.map(({ path }) => path);

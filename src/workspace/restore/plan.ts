@@ -35,23 +35,6 @@ export interface TreePlan {
   readonly deletes: readonly WorkspacePath[];
 }
 
-/** Whether two entries are the same to a plan. Directories compare by kind and mode: what is in them has paths of its own. */
-export function sameEntry(a: TreeEntry | undefined, b: TreeEntry | undefined): boolean {
-  if (a === undefined || b === undefined) return a === b;
-  switch (a.kind) {
-    case "file":
-      return b.kind === "file" && a.mode === b.mode && a.size === b.size && a.id === b.id;
-    case "directory":
-      return b.kind === "directory" && a.mode === b.mode;
-    case "symlink":
-      return b.kind === "symlink" && a.target === b.target;
-    case "omitted":
-      return b.kind === "omitted" && a.class === b.class;
-    default:
-      return a satisfies never;
-  }
-}
-
 export const isDirectory = (entry: TreeEntry | undefined): boolean => entry?.kind === "directory";
 
 /** Same bytes, other permission bits: the file is changed in place and nothing is staged. */

@@ -8,9 +8,9 @@
  */
 import { compareNames, components, isWithin, parentOf, rootPath } from "../../core/index.js";
 import type { WorkspacePath } from "../../core/index.js";
+import { isSameEntry } from "../../workspace-store/index.js";
 import type { Tree, TreeChange, TreeEntry } from "../../workspace-store/index.js";
 import type { ChangedBy } from "../changed-by.js";
-import { sameEntry } from "./plan.js";
 import type { KeptReason, PlannedEntry, PlannedOperation, TreePlan } from "./plan.js";
 import { makeConsistent } from "./structure.js";
 import type { Obstacle } from "./structure.js";
@@ -64,9 +64,9 @@ export async function planReversal(options: ReversalOptions): Promise<TreePlan> 
     if (isOmitted(left) || isOmitted(target) || (await draft.isLeftOut(path, now))) {
       // Below an omitted directory nothing is known, whatever the other side lists there.
       draft.leaveOut(path);
-    } else if (sameEntry(now, target)) {
+    } else if (isSameEntry(now, target)) {
       continue;
-    } else if (overlaps?.(path) !== undefined || !sameEntry(now, left)) {
+    } else if (overlaps?.(path) !== undefined || !isSameEntry(now, left)) {
       draft.conflict(path, overlaps?.(path) ?? whoChanged(path, now));
     } else {
       draft.operation({ path, expected: now as PlannedEntry | undefined, target });
@@ -95,7 +95,7 @@ export async function planRestore(options: RestoreToTreeOptions): Promise<TreePl
   for await (const { path, before: now, after: target } of options.changes) {
     if (!draft.covers(path)) continue;
     if (isOmitted(now) || isOmitted(target) || (await draft.isLeftOut(path, now))) draft.leaveOut(path);
-    else if (sameEntry(now, target)) continue;
+    else if (isSameEntry(now, target)) continue;
     else if (now === undefined || exact || explains(path, now)) draft.operation({ path, expected: now, target });
     else draft.keep(path, keptReason(path));
   }

@@ -3,7 +3,7 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import type { ChangedBy } from "../changed-by.js";
 import { planRestore, planReversal } from "./planner.js";
-import { sameEntry } from "./plan.js";
+import { isSameEntry } from "../../workspace-store/index.js";
 import type { TreePlan } from "./plan.js";
 import { killAt, Scene, unsyncedFileSystem } from "./testing/scene.js";
 import { changesOf, directory, entryOf, file, link, sortedPaths, treeOf } from "./testing/trees.js";
@@ -43,13 +43,13 @@ const edited = (base: Nodes, edits: Nodes, chosen: readonly string[]): Nodes => 
 };
 const chosenNames = fc.uniqueArray(names, { maxLength: 3 });
 
-const same = (a: Node | undefined, b: Node | undefined): boolean => sameEntry(entryOf(a), entryOf(b));
+const same = (a: Node | undefined, b: Node | undefined): boolean => isSameEntry(entryOf(a), entryOf(b));
 
 /** What must be there: the targets of the operations, and everything else as it was. */
 function modelOf(now: Nodes, plan: TreePlan, wanted: Nodes): Nodes {
   const model = new Map(Object.entries(now));
   for (const { path, expected, target } of plan.operations) {
-    expect(sameEntry(entryOf(now[path]), expected), `expected of ${JSON.stringify(path)}`).toBe(true);
+    expect(isSameEntry(entryOf(now[path]), expected), `expected of ${JSON.stringify(path)}`).toBe(true);
     if (target === undefined) model.delete(path);
     else model.set(path, wanted[path] ?? directory(target.kind === "directory" ? target.mode : 0));
   }
