@@ -23,7 +23,7 @@ export function bytes(n: number): string {
 /** `0.4 s`, `2.1 s`, `38 s`, `41 min`, `3 h 5 min`. */
 export function duration(ms: number): string {
   const seconds = ms / 1000;
-  if (seconds < 10) return `${seconds.toFixed(1)} s`;
+  if (seconds < 10) return `${Math.max(seconds, 0.1).toFixed(1)} s`;
   if (seconds < 90) return `${Math.round(seconds)} s`;
   const minutes = Math.round(seconds / 60);
   if (minutes < 90) return `${minutes} min`;

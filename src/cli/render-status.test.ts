@@ -27,6 +27,7 @@ const undoable: StatusData["undoable"] = {
   plan: plan(),
   turn: turn(1),
   changed: [fileDiff("src/parse.js", 2, 1), fileDiff("src/round.js", 1, 1)],
+  more: false,
 };
 const changes = [foreignChange("README.md"), foreignChange("notes.md", "added")];
 
@@ -95,9 +96,16 @@ describe("status", () => {
     expect(text({ undoable, changes: many })).toContain("looprig undo takes back t1; a, b and 3 more stay.\n");
   });
 
+  test("shortens long lists and says what lists all", () => {
+    const many = Array.from({ length: 60 }, (_, i) => foreignChange(`f${i}`));
+    const shown = text({ changes: many, undoable: { ...undoable, more: true } });
+    expect(shown).toContain("  M f49\n  … and 10 more; --json lists all\n");
+    expect(shown).toContain("  … and more; looprig diff --stat lists all\n");
+  });
+
   test("reports a restore that was cut short and a damaged journal", () => {
     const shown = text({ unsettled: { planId: "p", action: "undo" }, history: { ...history, damaged: [second] } });
-    expect(shown).toContain("! a undo was cut short here");
+    expect(shown).toContain("! an undo was cut short here");
     expect(shown).toContain("! the journal of session b71c is damaged");
   });
 });

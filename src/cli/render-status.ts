@@ -23,9 +23,13 @@ export interface StatusData {
 export interface Undoable {
   readonly plan: RestorePlan;
   readonly turn: TurnSummary | undefined;
-  /** What the entry changed, before to after. */
+  /** What the entry changed, before to after: at most `listedMax`, and whether that is not all. */
   readonly changed: readonly FileDiff[];
+  readonly more: boolean;
 }
+
+/** Paths listed of one author; a listing that scrolls away says less than its end. */
+export const listedMax = 50;
 
 export interface StatusView {
   readonly home: string;
@@ -72,7 +76,7 @@ function warnings({ unsettled, history }: StatusData, { sessionName, style }: St
     ...(unsettled === undefined
       ? []
       : [
-          `${style.yellow("!")} a ${oneLine(unsettled.action)} was cut short here; the next command that writes settles it first`,
+          `${style.yellow("!")} ${unsettled.action === "undo" ? "an" : "a"} ${oneLine(unsettled.action)} was cut short here; the next command that writes settles it first`,
         ]),
     ...history.damaged.map(
       (id) =>
@@ -92,12 +96,13 @@ function changeSections(data: StatusData, view: StatusView): readonly string[] {
   return [...groups].flatMap(([title, changes]) => [
     title,
     ...changeLines(
-      changes.map(({ path, kind, entry, by }) => ({
+      changes.slice(0, listedMax).map(({ path, kind, entry, by }) => ({
         ...{ path, kind, entry },
         note: by.kind === "session" ? by.tool : undefined,
       })),
       view.style,
     ),
+    ...(changes.length > listedMax ? [`  … and ${changes.length - listedMax} more; --json lists all`] : []),
   ]);
 }
 
@@ -130,7 +135,8 @@ function undoableSection({ undoable }: StatusData, { sessionName, style }: Statu
     ...{ path: diff.path, kind: diff.kind, entry: diff.entry, lines: lineCountOf(diff) },
     note: stopped.has(diff.path) ? "changed since" : undefined,
   }));
-  return [title, ...changeLines(lines, style)];
+  const more = undoable.more ? ["  … and more; looprig diff --stat lists all"] : [];
+  return [title, ...changeLines(lines, style), ...more];
 }
 
 const lineCountOf = ({ added, removed, binary }: FileDiff): LineCount => ({ added, removed, binary });

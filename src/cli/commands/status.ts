@@ -6,7 +6,7 @@ import { statusDocument } from "../documents.js";
 import { spanOf } from "../diff-counts.js";
 import { exit } from "../exit-codes.js";
 import { sayWithoutHistory, sessionOf, withPlace, withView } from "../place.js";
-import { statusText } from "../render-status.js";
+import { listedMax, statusText } from "../render-status.js";
 import type { StatusData, Undoable } from "../render-status.js";
 import { sessionNames } from "../session-names.js";
 
@@ -57,8 +57,15 @@ async function undoable(context: Context, view: WorkspaceView, history: RootHist
   if (plan.entry === undefined) return undefined;
   const span = spanOf(plan, history.entries, undefined);
   const changed: FileDiff[] = [];
-  // Undo goes from what the entry left to what it found; people want to read what it did.
-  if (span !== undefined)
-    for await (const diff of view.diff({ from: span.to, to: span.from, signal })) changed.push(diff);
-  return { plan, turn: history.turns.find((turn) => `t${turn.number}` === plan.entry), changed };
+  let more = false;
+  if (span !== undefined) {
+    // Undo goes from what the entry left to what it found; people want to read what it did.
+    for await (const diff of view.diff({ from: span.to, to: span.from, signal })) {
+      more = changed.length === listedMax;
+      // Counting lines reads both sides: what is not shown is not read.
+      if (more) break;
+      changed.push(diff);
+    }
+  }
+  return { plan, turn: history.turns.find((turn) => `t${turn.number}` === plan.entry), changed, more };
 }
