@@ -54,27 +54,43 @@ export async function runTurn(
 
   permit.assertHeld();
   const running = await turn.start(command, { cwd, env, stdio: options.stdio ?? "inherit" });
+  // Until the turn is recorded: a second Ctrl-C that was meant for the command must not cost its closing capture.
   const restoreSignals = options.foreground === true ? passSignals((name) => running.signal(name)) : undefined;
+  try {
+    const { exit, durationMs, interrupted } = await supervise(running, turn, options);
+    const finished = await turn.finish(exit, interrupted);
+    if (interrupted !== undefined) throw interrupted as Error;
+    return { ...finished, durationMs };
+  } finally {
+    restoreSignals?.();
+  }
+}
+
+interface Supervised {
+  readonly exit: CommandExit;
+  readonly durationMs: number;
+  /** The signal's reason when an abort ended the command. */
+  readonly interrupted: unknown;
+}
+
+/** Step 4: from the opening of the gate to the command's end. */
+async function supervise(running: GatedCommand, turn: Turn, options: ExecOptions): Promise<Supervised> {
   const intervals = turn.checkpointEvery(options.everyMs ?? 60_000);
   const startedAt = performance.now();
-  let exit: CommandExit;
-  let durationMs: number;
   let interrupted: unknown;
   try {
     options.onSpawn?.();
     running.release();
-    exit = await raceAbort(running.exit, options.signal).catch(async (reason: unknown) => {
+    const exit = await raceAbort(running.exit, options.signal).catch(async (reason: unknown) => {
       interrupted = reason;
       return endCommand(running);
     });
-    durationMs = performance.now() - startedAt;
+    return { exit, durationMs: performance.now() - startedAt, interrupted };
   } finally {
+    // A command that was never let through (the caller's hook threw) goes with its gate.
+    running.abandon();
     await intervals.stop();
-    restoreSignals?.();
   }
-  const finished = await turn.finish(exit, interrupted);
-  if (interrupted !== undefined) throw interrupted as Error;
-  return { ...finished, durationMs };
 }
 
 class Turn {
