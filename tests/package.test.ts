@@ -27,9 +27,8 @@ beforeAll(() => {
   fs.mkdirSync(path.join(project, "node_modules"), { recursive: true });
   fs.writeFileSync(path.join(project, "package.json"), JSON.stringify({ type: "module", private: true }));
   install("looprig", built);
-  for (const name of ["@types", "undici-types", "libsql", "@libsql", "@neon-rs", "detect-libc", "ignore", "diff"]) {
-    const from = path.join(repository, "node_modules", name);
-    if (fs.existsSync(from)) install(name, from);
+  for (const name of [...dependencies(), "@types/node", "undici-types"]) {
+    install(name, path.join(repository, "node_modules", name));
   }
 });
 afterAll(() => fs.rmSync(dir, { recursive: true, force: true }));
@@ -205,9 +204,22 @@ function packedFiles(): readonly string[] {
   return packed;
 }
 
-/** As a package manager lays it out, but by a link: nothing is copied, and the real path finds its own dependencies. */
+/** What an install without development dependencies brings to this machine: nothing else may be imported, by types neither. */
+function dependencies(): readonly string[] {
+  const lock = JSON.parse(fs.readFileSync(path.join(repository, "package-lock.json"), "utf8")) as {
+    packages: Record<string, { dev?: boolean; devOptional?: boolean; peer?: boolean }>;
+  };
+  return Object.entries(lock.packages)
+    .filter(([place, { dev, devOptional, peer }]) => place !== "" && !dev && !devOptional && !peer)
+    .map(([place]) => place.replace(/^node_modules\//, ""))
+    .filter((name) => fs.existsSync(path.join(repository, "node_modules", name)));
+}
+
+/** As a package manager lays it out, but by a link. */
 function install(name: string, from: string): void {
-  fs.symlinkSync(from, path.join(project, "node_modules", name));
+  const place = path.join(project, "node_modules", name);
+  fs.mkdirSync(path.dirname(place), { recursive: true });
+  fs.symlinkSync(from, place);
 }
 
 function diagnose(files: readonly string[]): string[] {
