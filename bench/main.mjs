@@ -50,6 +50,7 @@ try {
   console.log(notes());
 } finally {
   fs.rmSync(place, { recursive: true, force: true });
+  if (fs.readdirSync(values.dir).length === 0) fs.rmdirSync(values.dir);
 }
 
 async function benchmark(files) {
