@@ -165,7 +165,7 @@ async function planEntry(
       ...base(action, tree),
       ...{ entry: entry.name, title: entry.title, entryAt: entry.at, entrySession: entry.sessionId },
       window: window?.uncertain === true || reader.placement === "shared" ? touched(tree) : [],
-      ...headMoved(reader, turn),
+      ...headMoved(reader, action.kind === "undo" ? turn?.head : turn?.endHead),
     },
     { action, tree, entry, target: undefined },
   );
@@ -225,7 +225,7 @@ async function planTowards(
         : { entryAt: resolved.checkpoint.at, entrySession: resolved.checkpoint.sessionId }),
       foreign: foreign.map(({ path }) => path),
       window: window.map(({ path }) => path),
-      ...headMoved(reader, resolved.turn),
+      ...headMoved(reader, resolved.turn?.endHead),
     },
     { action, tree, entry: undefined, target: resolved.ref },
   );
@@ -281,12 +281,11 @@ const pathsOf = (action: UndoOptions | RedoOptions): readonly WorkspacePath[] | 
 const turnNamed = (history: FoldedHistory, name: string): TurnSummary | undefined =>
   history.turns.find((turn) => `t${turn.number}` === name);
 
-/** Commits are git's: when HEAD moved since the turn, only files go back, and people are told. */
-function headMoved(
-  reader: RootReader,
-  turn: TurnSummary | undefined,
-): { readonly headMoved?: readonly [string, string] } {
-  const then = turn?.endHead ?? turn?.head;
+/**
+ * Commits are git's: where the files go back to, HEAD was elsewhere than it is now, only they go, and people are told. A
+ * commit that the turn itself made counts too.
+ */
+function headMoved(reader: RootReader, then: string | undefined): { readonly headMoved?: readonly [string, string] } {
   const now = readGitHead(reader.fileSystem, reader.root);
   return then === undefined || now === undefined || then === now ? {} : { headMoved: [then, now] };
 }

@@ -173,3 +173,18 @@ it("undo writes only what differs: other files keep inode and times", async () =
     before.map(({ ino, mtimeNs, ctimeNs }) => [ino, mtimeNs, ctimeNs]),
   );
 });
+
+it("tells when HEAD is elsewhere than where the files go back to, also when the turn itself committed", async () => {
+  await using place = new Playground();
+  place.write({ f: "0" });
+  const commit = "git -c user.name=a -c user.email=a@b commit -qam x";
+  await using workspace = await place.open();
+  await run(workspace, "git init -q . && git add -A && git -c user.name=a -c user.email=a@b commit -qm first");
+  await run(workspace, `printf 1 > f && ${commit}`);
+  const { headMoved } = await workspace.undo();
+  expect(headMoved).toHaveLength(2);
+  expect(headMoved?.[0]).not.toBe(headMoved?.[1]);
+  expect((await workspace.redo()).headMoved).toBeUndefined();
+  await run(workspace, "printf 2 > f");
+  expect((await workspace.undo()).headMoved).toBeUndefined();
+});
