@@ -1,6 +1,7 @@
 /** Roots that are refused unless allowed expressly (P4): a file system root, a home directory, or an ancestor of one. */
-import { displayName, WorkspacePlacementError } from "../core/index.js";
-import type { CanonicalRoot } from "../core/index.js";
+import { displayName, nodeFileSystem, WorkspacePlacementError } from "../core/index.js";
+import type { CanonicalRoot, FileSystem } from "../core/index.js";
+import { canonicalPath } from "./canonical-path.js";
 
 export interface BroadRootOptions {
   /** Canonical paths of the home directories known. Other users' homes are looked for by nobody. */
@@ -27,4 +28,18 @@ function broadness(root: string, { homes }: BroadRootOptions): string | undefine
   if (homes.includes(root)) return "a home directory";
   const home = homes.find((path) => path.startsWith(`${root}/`));
   return home === undefined ? undefined : `above the home directory ${displayName(home)}`;
+}
+
+/** The canonical forms of the home directories; one that cannot be resolved is nobody's root. */
+export function canonicalHomes(
+  homes: readonly string[],
+  fileSystem: FileSystem = nodeFileSystem,
+): readonly CanonicalRoot[] {
+  return homes.flatMap((home) => {
+    try {
+      return [canonicalPath(home, { fileSystem })];
+    } catch {
+      return [];
+    }
+  });
 }

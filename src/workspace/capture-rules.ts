@@ -46,18 +46,54 @@ export function checkOpenOptions(options: OpenWorkspaceOptions): void {
     (value) => value === "refuse" || value === "recreate",
   );
   optional("command", options.command, "a text", (value) => typeof value === "string");
-  const capture = options.capture ?? {};
-  const lines = (value: unknown): boolean => Array.isArray(value) && value.every((each) => typeof each === "string");
-  optional("capture.exclude", capture.exclude, "a list of gitignore lines", lines);
-  optional("capture.private", capture.private, "a list of gitignore lines", lines);
-  optional("capture.vcs", capture.vcs, '"auto", "include" or "omit"', (value) =>
-    ["auto", "include", "omit"].includes(value as string),
-  );
-  optional("capture.maxFileBytes", capture.maxFileBytes, "a whole number of bytes, 0 or more", isCount);
-  for (const field of ["strict", "allowLarge", "allowPrivateRemote"] as const) {
-    optional(`capture.${field}`, capture[field], "true or false", (value) => typeof value === "boolean");
+  const problem = captureProblem(options.capture ?? {});
+  if (problem !== undefined) {
+    const { field, given, wanted } = problem;
+    throw invalid(field === "" ? "capture" : `capture.${field}`, given, wanted);
   }
 }
+
+export interface CaptureProblem {
+  /** The member that is wrong; "" for the settings as a whole. */
+  readonly field: string;
+  readonly given: unknown;
+  readonly wanted: string;
+}
+
+const flag = { wanted: "true or false", holds: (value: unknown) => typeof value === "boolean" };
+const lines = {
+  wanted: "a list of gitignore lines",
+  holds: (value: unknown) => Array.isArray(value) && value.every((each) => typeof each === "string"),
+};
+const captureMembers: Readonly<
+  Record<keyof CaptureSettings, { readonly wanted: string; readonly holds: (value: unknown) => boolean }>
+> = {
+  exclude: lines,
+  private: lines,
+  vcs: {
+    wanted: '"auto", "include" or "omit"',
+    holds: (value) => value === "auto" || value === "include" || value === "omit",
+  },
+  maxFileBytes: { wanted: "a whole number of bytes, 0 or more", holds: isCount },
+  strict: flag,
+  allowLarge: flag,
+  allowPrivateRemote: flag,
+};
+
+/** What is wrong with capture settings as plain JavaScript may give them; undefined when nothing is. */
+export function captureProblem(given: unknown): CaptureProblem | undefined {
+  if (typeof given !== "object" || given === null) return { field: "", given, wanted: "an object" };
+  const members = given as Readonly<Record<string, unknown>>;
+  const wrong = (Object.keys(captureMembers) as (keyof CaptureSettings)[]).find(
+    (field) => members[field] !== undefined && !captureMembers[field].holds(members[field]),
+  );
+  return wrong === undefined
+    ? undefined
+    : { field: wrong, given: members[wrong], wanted: captureMembers[wrong].wanted };
+}
+
+/** The names of the members of `CaptureSettings`. */
+export const captureSettingNames: readonly string[] = Object.freeze(Object.keys(captureMembers));
 
 export function checkExec(command: readonly string[], options: ExecOptions): void {
   const words = (value: unknown): boolean =>
@@ -82,7 +118,9 @@ export function defaultCommand(argv: readonly string[]): string {
     .slice(0, 1_000);
 }
 
-const isCount = (value: unknown): boolean => Number.isSafeInteger(value) && (value as number) >= 0;
+function isCount(value: unknown): boolean {
+  return Number.isSafeInteger(value) && (value as number) >= 0;
+}
 
 function optional(field: string, value: unknown, wanted: string, holds: (value: unknown) => boolean): void {
   if (value !== undefined && !holds(value)) throw invalid(field, value, wanted);

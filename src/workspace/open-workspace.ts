@@ -21,7 +21,7 @@ import {
 import type { Abortable, CanonicalRoot, FileSystem } from "../core/index.js";
 import type { Journal } from "../session-store/index.js";
 import type { Lease, Storage } from "../storage/index.js";
-import { assertNarrowRoot } from "./broad-root.js";
+import { assertNarrowRoot, canonicalHomes } from "./broad-root.js";
 import { canonicalPath } from "./canonical-path.js";
 import { checkOpenOptions, defaultCommand, mergeSettings } from "./capture-rules.js";
 import type { OpenWorkspaceOptions, ReadWorkspaceOptions, Workspace, WorkspaceView } from "./contracts.js";
@@ -207,17 +207,6 @@ function createFirst(fileSystem: FileSystem, root: CanonicalRoot): void {
 function foldOf(reader: RootReader, directory: AttachedDirectory | undefined): ((name: string) => string) | undefined {
   const folding = directory === undefined ? undefined : foldingIn(reader.fileSystem, reader.root);
   return folding?.case === true || folding?.composition === true ? (name) => foldName(name, folding) : undefined;
-}
-
-/** A home that cannot be resolved is nobody's root. */
-function canonicalHomes(homes: readonly string[], fileSystem: FileSystem): readonly string[] {
-  return homes.flatMap((home) => {
-    try {
-      return [canonicalPath(home, { fileSystem })];
-    } catch {
-      return [];
-    }
-  });
 }
 
 /** The session is ours while both leases are (C5, C7). */
