@@ -38,6 +38,8 @@ const byArea: Readonly<Record<Area, ExitCode>> = {
   workspace: exit.failed,
   session: exit.usage,
   journal: exit.failed,
+  tool_definition: exit.failed,
+  tool_binding: exit.failed,
   coordinator: exit.failed,
   lease: exit.busy,
   ledger: exit.failed,

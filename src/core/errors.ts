@@ -109,6 +109,29 @@ export interface ErrorDetails {
     readonly bytesMax: number;
   };
 
+  // ── tools ─────────────────────────────────────────────────────────────────────────────────────────────────────
+  /** A definition of tools, or a tool it built, has a member that is missing or wrong. `field` names it. */
+  "tool_definition.invalid": { readonly tool: string; readonly field: string; readonly wanted: string };
+  /** A definition requires what is no capability, requires it twice, or may not require it. */
+  "tool_definition.invalid_requirement": { readonly tool: string; readonly requirement: string };
+  /** The names a definition declares are none, repeated, or not those of the tools it built. */
+  "tool_definition.produced_names": {
+    readonly tool: string;
+    readonly declared: readonly string[];
+    /** Empty while nothing was built yet. */
+    readonly built: readonly string[];
+  };
+  /** A definition built nothing under a name it declares. */
+  "tool_definition.missing_tool": { readonly tool: string; readonly name: string };
+  /** The `build` of a definition failed. `cause` is what it threw. */
+  "tool_definition.build_failed": { readonly tool: string };
+  /** A definition requires a capability that its loop cannot give. */
+  "tool_definition.missing_binding": { readonly tool: string; readonly binding: string };
+  /** What would be bound to a tool is not in order: `field` names the id, root or object. Nothing was built. */
+  "tool_definition.invalid_binding": { readonly tool: string; readonly field: string };
+  /** The loop that a tool was built for has ended; what the tool kept of its bindings grants nothing any more. */
+  "tool_binding.ended": { readonly binding: string };
+
   // ── coordinator ───────────────────────────────────────────────────────────────────────────────────────────────
   /** The mutation scope has a wrong shape. */
   "coordinator.invalid_operation": { readonly given: string };
@@ -289,6 +312,7 @@ export class WorkspaceRootBusyError extends LooprigError<"workspace_root.busy"> 
 export class WorkspaceRootChangedError extends LooprigError<"workspace_root.changed"> {}
 export class WorkspaceRootLeaseLostError extends LooprigError<"workspace_root.lease_lost"> {}
 export class SessionBusyError extends LooprigError<"session.busy"> {}
+export class ToolDefinitionError extends LooprigError<CodesOf<"tool_definition">> {}
 export class CoordinatorError extends LooprigError<CodesOf<"coordinator">> {}
 export class StorageError extends LooprigError<CodesOf<"storage" | "ledger" | "kv" | "blob" | "lease">> {}
 export class SnapshotError extends LooprigError<CodesOf<"snapshot" | "capture">> {}

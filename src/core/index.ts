@@ -13,6 +13,7 @@ export {
   SessionBusyError,
   SnapshotError,
   StorageError,
+  ToolDefinitionError,
   WorkspacePlacementError,
   WorkspaceRootBusyError,
   WorkspaceRootChangedError,

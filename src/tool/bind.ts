@@ -1,0 +1,106 @@
+/** From definitions to tools that a loop can call: built once per loop, with what it may have and nothing else. */
+import { raceAbort } from "../core/index.js";
+import type { Abortable, CallId } from "../core/index.js";
+import { needsApproval } from "./approval.js";
+import { attenuate } from "./attenuation.js";
+import type { AvailableBindings } from "./attenuation.js";
+import { CallScope } from "./call-scope.js";
+import { buildOf } from "./definition.js";
+import type { ToolDefinition } from "./definition.js";
+import { bounded, issuesInWords } from "./issues.js";
+import { resultOf } from "./output.js";
+import type { ToolResult } from "./output.js";
+import { invalid } from "./refusals.js";
+import type { JsonSchema } from "./schema.js";
+import type { CallContext, ReadTool } from "./tool.js";
+
+/** A tool of one loop. */
+export interface BoundTool {
+  readonly name: string;
+  readonly description: string;
+  /** What the model is told of the input: draft 2020-12, always of one object, frozen. */
+  readonly inputSchema: JsonSchema;
+  /** Checks what the model sent. Rejects only with the signal's reason, when that aborts while the schema is at work. */
+  validate(input: unknown, options?: Abortable): Promise<Validation>;
+  /** Whether the call needs a person's yes (T5). Takes the `value` of `validate`. In doubt true; never rejects. */
+  needsApproval(value: unknown): Promise<boolean>;
+  /**
+   * Runs the tool on the `value` of `validate`. Rejects with what the tool threw, at once with the signal's reason if that
+   * has aborted already. When it settles, permits that the call still holds are revoked.
+   */
+  execute(value: unknown, context: CallContext): Promise<ToolResult>;
+}
+
+/** The input as the tool takes it, or what is wrong with it: a few lines for the model. */
+export type Validation =
+  | { readonly value: unknown; readonly issues?: undefined }
+  | { readonly issues: readonly string[]; readonly value?: undefined };
+
+/**
+ * Builds the tools of a definition for one loop. Nothing of it is shared with another build. Rejects with
+ * `tool_definition.missing_binding`, `.invalid_binding`, `.produced_names`, `.missing_tool`, `.build_failed` or `.invalid`;
+ * an abort rejects with the signal's reason, and what a late build returns is dropped.
+ */
+export async function bindTools(
+  definition: ToolDefinition,
+  available: AvailableBindings,
+  { signal }: Abortable = {},
+): Promise<ReadonlyMap<string, BoundTool>> {
+  const build = buildOf(definition);
+  if (build === undefined) {
+    throw invalid(
+      "bindTools",
+      "definition",
+      "what `defineTool`, `defineTools` or `defineReadTools` of this looprig made",
+    );
+  }
+  signal?.throwIfAborted();
+  const { name, requires } = definition;
+  const calls = new CallScope();
+  const bindings = attenuate(name, requires, available, calls);
+  const coordinator = requires.includes("workspace") ? available.workspace?.coordinator : undefined;
+  const viewOf = (callId: CallId): CallView | undefined => coordinator?.forCall?.(callId);
+  const built = await raceAbort(build(bindings), signal);
+  return new Map([...built].map(([each, read]) => [each, bound(each, read, calls, viewOf)]));
+}
+
+type CallView = Parameters<CallScope["run"]>[0] & Disposable;
+
+function bound(
+  name: string,
+  { description, schema, needsApproval: rule, execute }: ReadTool,
+  calls: CallScope,
+  viewOf: (callId: CallId) => CallView | undefined,
+): BoundTool {
+  return Object.freeze<BoundTool>({
+    name,
+    description,
+    inputSchema: schema.stated,
+    validate: async (input, { signal } = {}) => {
+      signal?.throwIfAborted();
+      let result;
+      try {
+        result = await raceAbort(Promise.resolve(schema.check(input)), signal);
+      } catch (error) {
+        if (signal?.aborted === true) throw error;
+        // Input that nests too deep fails in the schema, not by it.
+        const reason = error instanceof Error ? error.message : String(error);
+        return { issues: [bounded(`the input could not be checked: ${reason}`)] };
+      }
+      const { issues } = result;
+      return issues === undefined
+        ? { value: (result as { readonly value: unknown }).value }
+        : { issues: issuesInWords(issues) };
+    },
+    needsApproval: (value) => needsApproval(rule, value),
+    execute: async (value, { signal, callId }) => {
+      signal.throwIfAborted();
+      const context = Object.freeze({ signal, callId });
+      using view = viewOf(callId);
+      const output = await (view === undefined
+        ? execute(value, context)
+        : calls.run(view, () => execute(value, context)));
+      return resultOf(name, output);
+    },
+  });
+}

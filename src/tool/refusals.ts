@@ -1,0 +1,67 @@
+/** The errors a definition is answered with (T3). Functions return the error; the caller throws it. */
+import { displayName, LooprigError, ToolDefinitionError } from "../core/index.js";
+
+/** `tool` is the name of the definition, or the function it was written with while it has none. */
+export const invalid = (tool: string, field: string, wanted: string, cause?: unknown): ToolDefinitionError =>
+  new ToolDefinitionError(
+    "tool_definition.invalid",
+    `Cannot define ${displayName(tool)}: \`${field}\` is not ${wanted}`,
+    { tool, field, wanted },
+    { cause },
+  );
+
+export const invalidRequirement = (tool: string, requirement: string, problem: string): ToolDefinitionError =>
+  new ToolDefinitionError(
+    "tool_definition.invalid_requirement",
+    `Cannot define ${displayName(tool)}: it requires ${displayName(requirement)}, ${problem}`,
+    { tool, requirement },
+  );
+
+export const producedNames = (
+  tool: string,
+  problem: string,
+  declared: readonly string[],
+  built: readonly string[] = [],
+): ToolDefinitionError =>
+  new ToolDefinitionError("tool_definition.produced_names", `Cannot define ${displayName(tool)}: ${problem}`, {
+    tool,
+    declared,
+    built,
+  });
+
+export const missingTool = (tool: string, name: string): ToolDefinitionError =>
+  new ToolDefinitionError(
+    "tool_definition.missing_tool",
+    `Cannot build ${displayName(tool)}: under the name ${displayName(name)} it built nothing; return a \`tool({ … })\` there`,
+    { tool, name },
+  );
+
+export const buildFailed = (tool: string, cause: unknown): ToolDefinitionError =>
+  new ToolDefinitionError(
+    "tool_definition.build_failed",
+    `Cannot build ${displayName(tool)}: its \`build\` failed${cause instanceof Error ? ` with ${cause.name}` : ""}; \`cause\` says how`,
+    { tool },
+    { cause },
+  );
+
+export const missingBinding = (tool: string, binding: string): ToolDefinitionError =>
+  new ToolDefinitionError(
+    "tool_definition.missing_binding",
+    `Cannot build ${displayName(tool)}: it requires "${binding}", which its loop cannot give; choose a placement that has it, or leave the tool out`,
+    { tool, binding },
+  );
+
+export const invalidBinding = (tool: string, field: string, wanted: string, cause?: unknown): ToolDefinitionError =>
+  new ToolDefinitionError(
+    "tool_definition.invalid_binding",
+    `Cannot build ${displayName(tool)}: the \`${field}\` to be bound is not ${wanted}`,
+    { tool, field },
+    { cause },
+  );
+
+export const bindingEnded = (binding: string): LooprigError<"tool_binding.ended"> =>
+  new LooprigError(
+    "tool_binding.ended",
+    `Cannot use the "${binding}" binding of a tool: the loop it was built for has ended; keep no binding beyond it`,
+    { binding },
+  );
