@@ -9,6 +9,10 @@ import type { WorkspaceWorld } from "./workspace/index.js";
 
 const world = (): WorkspaceWorld => ({
   openDefaultStorage: async (options) => (await import("./storage-local/index.js")).openLocalStorage(options),
+  defaultStorageDir: async () => {
+    const { defaultStateDir } = await import("./storage-local/index.js");
+    return defaultStateDir(process.env, process.platform, os.homedir());
+  },
   homes: [os.homedir()],
   argv: process.argv,
 });

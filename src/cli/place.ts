@@ -30,7 +30,7 @@ export interface Place {
 export async function withPlace<T>(context: Context, use: (place: Place) => Promise<T>): Promise<T> {
   const { environment, globals, signal } = context;
   // Loaded here so that help and wrong usage cost neither the driver nor the runtime.
-  const [{ canonicalPath, knownRoots }, { openLocalStorage, defaultStateDir }] = await Promise.all([
+  const [{ assertOutside, canonicalPath, knownRoots }, { openLocalStorage, defaultStateDir }] = await Promise.all([
     import("../workspace/index.js"),
     import("../storage-local/index.js"),
   ]);
@@ -39,6 +39,10 @@ export async function withPlace<T>(context: Context, use: (place: Place) => Prom
   const given =
     globals.root === undefined ? undefined : canonicalPath(globals.root, { fileSystem, cwd: here, option: "--root" });
   const dir = defaultStateDir(environment.env, environment.platform, environment.home);
+  // A state directory that was put into the project by mistake is not even made there. The default place is never meant.
+  if (environment.env["LOOPRIG_HOME"] !== undefined && !exists(context, dir)) {
+    assertOutside([dir], given ?? here, { fileSystem });
+  }
   const storage = await openLocalStorage({ dir, signal, fileSystem });
   try {
     const known = await knownRoots(storage, { signal });
@@ -50,6 +54,15 @@ export async function withPlace<T>(context: Context, use: (place: Place) => Prom
     });
   } finally {
     await storage.close();
+  }
+}
+
+function exists({ environment }: Context, dir: string): boolean {
+  try {
+    environment.fileSystem.stat(dir);
+    return true;
+  } catch {
+    return false;
   }
 }
 

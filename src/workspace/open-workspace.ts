@@ -46,6 +46,8 @@ export interface WorkspaceWorld {
   readonly clock?: (() => Date) | undefined;
   /** Opens the storage of callers that give none. It is closed with the workspace. */
   readonly openDefaultStorage?: ((options: Abortable) => Promise<Storage>) | undefined;
+  /** Where that storage would be made: a root that holds the place is refused before it is. */
+  readonly defaultStorageDir?: (() => Promise<string>) | undefined;
   /** Home directories, which are too broad to be roots without consent. */
   readonly homes?: readonly string[] | undefined;
   readonly argv?: readonly string[] | undefined;
@@ -71,6 +73,9 @@ export async function openWorkspace(options: OpenWorkspaceOptions, world: Worksp
   const fileSystem = world.fileSystem ?? nodeFileSystem;
   const root = canonicalPath(options.root, { fileSystem });
   if (options.allowBroadRoot !== true) assertNarrowRoot(root, { homes: canonicalHomes(world.homes ?? [], fileSystem) });
+  if (options.storage === undefined && world.defaultStorageDir !== undefined) {
+    assertOutside([await world.defaultStorageDir()], root, { fileSystem });
+  }
   const { storage, close: closeStorage } = await storageFor(options, world);
   const undo: (() => Promise<void> | void)[] = [closeStorage];
   try {
