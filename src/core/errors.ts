@@ -3,6 +3,7 @@
  * `docs/errors.md` is generated from this file: the comment above a row is its text there.
  * Details and messages are safe to log: identities, digests, paths; never file content, prompts or secrets.
  */
+import type { Json } from "./encoding.js";
 import type { CanonicalRoot, SessionId, SnapshotRef } from "./ids.js";
 
 /** Who holds a lease, as shown to people. Never consulted to decide whether it is held. */
@@ -109,6 +110,42 @@ export interface ErrorDetails {
     readonly bytesMax: number;
   };
 
+  // ── rigs ──────────────────────────────────────────────────────────────────────────────────────────────────────
+  /** An option of the rig is misspelt, missing or wrong. `field` names it; nothing was written. */
+  "rig_definition.invalid": { readonly field: string; readonly wanted: string };
+  /** The rig has no loops. Give at least one. */
+  "rig_definition.no_loops": NoDetails;
+  /** Two loops of the rig have one name. Rename one. */
+  "rig_definition.repeated_loop": { readonly loop: string };
+  /** A primer is no loop of the rig. */
+  "rig_definition.unknown_primer": { readonly primer: string; readonly loops: readonly string[] };
+  /** The loop that is to be active first is none of the primers. */
+  "rig_definition.active_primer": { readonly given: string; readonly primers: readonly string[] };
+  /** Neither `storage` nor `sessionStore` says where sessions are kept. */
+  "rig_definition.missing_session_store": NoDetails;
+  /** A placement needs `snapshots`: say when the tree is captured. */
+  "snapshot_policy.required": { readonly placement: string };
+  /** `snapshots` was given and there is no placement, so there is nothing to capture. */
+  "snapshot_policy.without_workspace": NoDetails;
+  /** The trigger of the snapshots is none there is. */
+  "snapshot_policy.invalid_trigger": { readonly given: string; readonly known: readonly string[] };
+  /** The priority of the snapshots is none there is. */
+  "snapshot_policy.invalid_priority": { readonly given: string; readonly known: readonly string[] };
+  /** The time-out of the snapshots is no number, negative or not finite. */
+  "snapshot_policy.invalid_timeout": { readonly given: string };
+  /** Snapshots of a shared workspace cannot be required: others write to it, so no boundary holds still. */
+  "snapshot_policy.shared_required": NoDetails;
+  /** The rig is not the one the session was stored with. Resume with that one, or accept the changes with `onDrift`. */
+  "configuration.drift": {
+    readonly changes: readonly {
+      /** Which part of the manifest: `placement.root`, `loops.operator.model`. */
+      readonly field: string;
+      readonly stored: Json;
+      readonly live: Json;
+      readonly severity: "breaking" | "notable";
+    }[];
+  };
+
   // ── tools ─────────────────────────────────────────────────────────────────────────────────────────────────────
   /** A definition of tools, or a tool it built, has a member that is missing or wrong. `field` names it. */
   "tool_definition.invalid": { readonly tool: string; readonly field: string; readonly wanted: string };
@@ -131,6 +168,28 @@ export interface ErrorDetails {
   "tool_definition.invalid_binding": { readonly tool: string; readonly field: string };
   /** The loop that a tool was built for has ended; what the tool kept of its bindings grants nothing any more. */
   "tool_binding.ended": { readonly binding: string };
+
+  // ── loops and models ──────────────────────────────────────────────────────────────────────────────────────────
+  /** A member of a loop's definition is missing or wrong. `field` names it. */
+  "loop_definition.invalid": { readonly loop: string; readonly field: string; readonly wanted: string };
+  /** Two definitions of tools of one loop produce the same name, so the model could not tell them apart. Leave one out. */
+  "loop_definition.repeated_tool": { readonly loop: string; readonly tool: string };
+  /** The model is no AI SDK language model of specification v3 or v4 (AI SDK 6 or 7). */
+  "model.unsupported_specification": { readonly given: string };
+  /** The provider refused the call or could not be reached. `status` is its HTTP status, where there was one. */
+  "model.call_failed": { readonly model: string; readonly status?: number };
+  /** The provider reported an error in the middle of its answer. */
+  "model.stream_failed": { readonly model: string };
+  /** The connection ended before the answer did. */
+  "model.stream_cut": { readonly model: string };
+  /** Nothing came from the provider for too long, so the call was given up. */
+  "model.stalled": { readonly model: string; readonly idleMs: number };
+  /** The provider's answer is not what its specification says, or has no end. */
+  "model.invalid_response": { readonly model: string; readonly reason: string };
+  /** A script for the scripted model is not what `field` must be. */
+  "model.script_invalid": { readonly field: string; readonly wanted: string };
+  /** The scripted model was called more often than its script has steps. Add the missing ones. */
+  "model.script_exhausted": { readonly steps: number };
 
   // ── coordinator ───────────────────────────────────────────────────────────────────────────────────────────────
   /** The mutation scope has a wrong shape. */
@@ -306,6 +365,9 @@ type CodesOf<Area extends string> = Extract<ErrorCode, `${Area}.${string}`>;
 
 // A class of its own exists where people catch a whole area.
 export class WorkspacePlacementError extends LooprigError<CodesOf<"workspace_placement">> {}
+export class RigDefinitionError extends LooprigError<CodesOf<"rig_definition">> {}
+export class SnapshotPolicyError extends LooprigError<CodesOf<"snapshot_policy">> {}
+export class ConfigurationDriftError extends LooprigError<"configuration.drift"> {}
 export class PersistenceOverlapError extends LooprigError<"persistence.overlap"> {}
 export class WorkspaceUnavailableError extends LooprigError<"workspace.unavailable"> {}
 export class WorkspaceRootBusyError extends LooprigError<"workspace_root.busy"> {}
@@ -313,6 +375,8 @@ export class WorkspaceRootChangedError extends LooprigError<"workspace_root.chan
 export class WorkspaceRootLeaseLostError extends LooprigError<"workspace_root.lease_lost"> {}
 export class SessionBusyError extends LooprigError<"session.busy"> {}
 export class ToolDefinitionError extends LooprigError<CodesOf<"tool_definition">> {}
+export class LoopDefinitionError extends LooprigError<CodesOf<"loop_definition">> {}
+export class ModelError extends LooprigError<CodesOf<"model">> {}
 export class CoordinatorError extends LooprigError<CodesOf<"coordinator">> {}
 export class StorageError extends LooprigError<CodesOf<"storage" | "ledger" | "kv" | "blob" | "lease">> {}
 export class SnapshotError extends LooprigError<CodesOf<"snapshot" | "capture">> {}

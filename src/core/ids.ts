@@ -16,6 +16,8 @@ export type StepId = Brand<string, "StepId">;
 export type EventId = Brand<string, "EventId">;
 export type CallId = Brand<string, "CallId">;
 export type PlanId = Brand<string, "PlanId">;
+/** Names a question to the user that waits for its answer, also across a restart. */
+export type GateId = Brand<string, "GateId">;
 
 /** An absolute, lexically clean path with every symlink resolved (R1). Made by `canonicalPath` only. */
 export type CanonicalRoot = Brand<string, "CanonicalRoot">;
@@ -27,9 +29,12 @@ const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
 const nil = "00000000-0000-0000-0000-000000000000";
 
 export const mintSessionId = (): SessionId => randomUUID() as SessionId;
+export const mintLoopId = (): LoopId => randomUUID() as LoopId;
 export const mintTurnId = (): TurnId => randomUUID() as TurnId;
+export const mintStepId = (): StepId => randomUUID() as StepId;
 export const mintEventId = (): EventId => randomUUID() as EventId;
 export const mintCallId = (): CallId => randomUUID() as CallId;
+export const mintGateId = (): GateId => randomUUID() as GateId;
 /** Short because it becomes part of file names (U9); unique per root is enough, and 48 random bits are far more. */
 export const mintPlanId = (): PlanId => randomUUID().replaceAll("-", "").slice(0, 12) as PlanId;
 

@@ -6,12 +6,17 @@ export { Directory, openBelow } from "./directory.js";
 export { canonicalJson, sha256Hex } from "./encoding.js";
 export type { Json } from "./encoding.js";
 export {
+  ConfigurationDriftError,
   CoordinatorError,
+  LoopDefinitionError,
   LooprigError,
+  ModelError,
   PersistenceOverlapError,
   RestoreError,
+  RigDefinitionError,
   SessionBusyError,
   SnapshotError,
+  SnapshotPolicyError,
   StorageError,
   ToolDefinitionError,
   WorkspacePlacementError,
@@ -24,12 +29,24 @@ export {
 export type { ErrorCode, ErrorDetails, ErrorOptions, LeaseHolder, LooprigErrorOf } from "./errors.js";
 export { errnoOf, interceptFileSystem, isFull, isMissing, nodeFileSystem } from "./file-system.js";
 export type { FileSystem, FileSystemCall, FsPath } from "./file-system.js";
-export { mintCallId, mintEventId, mintPlanId, mintSessionId, mintTurnId, parseRef, parseSessionId } from "./ids.js";
+export {
+  mintCallId,
+  mintEventId,
+  mintGateId,
+  mintLoopId,
+  mintPlanId,
+  mintSessionId,
+  mintStepId,
+  mintTurnId,
+  parseRef,
+  parseSessionId,
+} from "./ids.js";
 export type {
   Brand,
   CallId,
   CanonicalRoot,
   EventId,
+  GateId,
   LoopId,
   PlanId,
   SessionId,

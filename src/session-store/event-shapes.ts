@@ -2,7 +2,7 @@
  * What each type of event looks like in a journal: `EventPayloads` once more, for data that comes from outside. The
  * compiler keeps the two tables together; old journals keep them honest (`fixtures/`).
  */
-import type { CallId, EventId, LoopId, SnapshotRef, StepId, TurnId } from "../core/index.js";
+import type { CallId, EventId, GateId, LoopId, SnapshotRef, StepId, TurnId } from "../core/index.js";
 import type {
   CheckpointTrigger,
   EventEnvelope,
@@ -15,6 +15,16 @@ import type {
   UndoEntryName,
   WindowRecord,
 } from "./events.js";
+import type {
+  AssistantPart,
+  CustomPart,
+  ReasoningPart,
+  TextPart,
+  TokenUsage,
+  ToolCallPart,
+  ToolOutcome,
+  TurnLimit,
+} from "./messages.js";
 import {
   allWords,
   count,
@@ -93,6 +103,31 @@ const restore = members<RestoreRecord>({
   conflicts: listOf(members({ path: text })),
 });
 
+const metadata = optional(mapOf(json));
+const part = variants<"type", AssistantPart>("type", {
+  text: members<TextPart>({ type: words({ text: true }), text, metadata }),
+  reasoning: members<ReasoningPart>({ type: words({ reasoning: true }), text, metadata }),
+  "tool-call": members<ToolCallPart>({
+    type: words({ "tool-call": true }),
+    callId: id<CallId>(),
+    name: text,
+    input: text,
+    modelCallId: optional(text),
+    cut: optional(flag),
+    metadata,
+  }),
+  custom: members<CustomPart>({ type: words({ custom: true }), kind: text, metadata }),
+});
+
+const outcome = words<ToolOutcome>({ ok: true, error: true, refused: true, unknown: true });
+
+const usage = members<TokenUsage>({
+  inputTokens: optional(count),
+  outputTokens: optional(count),
+  cachedInputTokens: optional(count),
+  reasoningTokens: optional(count),
+});
+
 /** The members an event may carry beside its payload. */
 export const scope = members<Pick<EventEnvelope, "loopId" | "turnId" | "stepId" | "cause">>({
   loopId: optional(id<LoopId>()),
@@ -109,12 +144,16 @@ export const payloads: { readonly [T in EventType]: Shape<EventPayloads[T]> } = 
     root: optional(text),
     identity: optional(identity),
     command: text,
+    fingerprint: optional(text),
+    manifest: optional(json),
   }),
   "session-active": members<EventPayloads["session-active"]>({ doing: text }),
   "session-idle": nothing,
   "session-faulted": members<EventPayloads["session-faulted"]>({ code: text }),
   "session-recovered": nothing,
   "session-closed": nothing,
+  "loop-started": members<EventPayloads["loop-started"]>({ name: text }),
+  "active-loop-changed": members<EventPayloads["active-loop-changed"]>({ name: text }),
   "turn-started": members<EventPayloads["turn-started"]>({
     number: count,
     order: count,
@@ -122,7 +161,28 @@ export const payloads: { readonly [T in EventType]: Shape<EventPayloads[T]> } = 
     kind: words({ prompt: true, command: true }),
     head: optional(text),
   }),
-  "turn-done": members<EventPayloads["turn-done"]>({ ...turnEnd, ...exit }),
+  "step-started": members<EventPayloads["step-started"]>({
+    model: text,
+    content: listOf(part),
+    finish: optional(text),
+  }),
+  "tool-started": members<EventPayloads["tool-started"]>({ callId: id<CallId>(), name: text }),
+  "tool-done": members<EventPayloads["tool-done"]>({
+    callId: id<CallId>(),
+    name: text,
+    outcome,
+    text,
+    data: optional(json),
+  }),
+  "step-done": members<EventPayloads["step-done"]>({ usage }),
+  "turn-done": members<EventPayloads["turn-done"]>({
+    ...turnEnd,
+    ...exit,
+    text: optional(text),
+    steps: optional(count),
+    usage: optional(usage),
+    limit: optional(words<TurnLimit>({ steps: true, toolCalls: true })),
+  }),
   "turn-failed": members<EventPayloads["turn-failed"]>({ ...turnEnd, code: text, message: text }),
   "turn-interrupted": members<EventPayloads["turn-interrupted"]>({ ...turnEnd, reason: text }),
   "workspace-checkpointed": members<EventPayloads["workspace-checkpointed"]>({
@@ -140,6 +200,17 @@ export const payloads: { readonly [T in EventType]: Shape<EventPayloads[T]> } = 
   "checkpoint-failed": members<EventPayloads["checkpoint-failed"]>({ trigger, code: text }),
   "workspace-changed": variants<"kind", WindowRecord | PathsRecord>("kind", { window, paths }),
   "workspace-restored": restore,
+  "gate-opened": members<EventPayloads["gate-opened"]>({
+    gateId: id<GateId>(),
+    callId: id<CallId>(),
+    tool: text,
+    input: json,
+  }),
+  "gate-resolved": members<EventPayloads["gate-resolved"]>({
+    gateId: id<GateId>(),
+    approved: flag,
+    reason: optional(text),
+  }),
   "process-started": members<EventPayloads["process-started"]>({
     callId: id<CallId>(),
     pid: integer,

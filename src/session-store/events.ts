@@ -2,7 +2,8 @@
  * The enduring events of a session (E1–E3): one row per type says what it adds to the envelope. The union, the guards and
  * the replay come from this table. Records are read for ever: a field may be added, never renamed or given a new meaning.
  */
-import type { CallId, EventId, Json, LoopId, SessionId, SnapshotRef, StepId, TurnId } from "../core/index.js";
+import type { CallId, EventId, GateId, Json, LoopId, SessionId, SnapshotRef, StepId, TurnId } from "../core/index.js";
+import type { AssistantPart, TokenUsage, ToolOutcome, TurnLimit } from "./messages.js";
 
 export type CheckpointTrigger =
   | "seed"
@@ -43,12 +44,19 @@ export interface EventPayloads {
     readonly identity?: StoredIdentity;
     /** What people call it: the command line, or the program that opened the workspace. */
     readonly command: string;
+    /** Of the rig the session was started with, and what it is the digest of; absent for a workspace without an agent. */
+    readonly fingerprint?: string;
+    readonly manifest?: Json;
   };
   "session-active": { readonly doing: string };
   "session-idle": Record<never, never>;
   "session-faulted": { readonly code: string };
   "session-recovered": Record<never, never>;
   "session-closed": Record<never, never>;
+  /** A loop of the rig has become an actor of this session; the envelope's `loopId` is its name from here on. */
+  "loop-started": { readonly name: string };
+  /** Input goes to this loop from here on. */
+  "active-loop-changed": { readonly name: string };
   "turn-started": {
     readonly number: number;
     readonly order: number;
@@ -58,7 +66,37 @@ export interface EventPayloads {
     /** The commit git's HEAD named, where the root is a repository. Read from files; git is never run. */
     readonly head?: string;
   };
-  "turn-done": TurnEnd & { readonly exitCode?: number; readonly signal?: string };
+  /** The assistant's message, durable before any of its calls runs. */
+  "step-started": {
+    /** Who wrote it: `provider/model`. */
+    readonly model: string;
+    readonly content: readonly AssistantPart[];
+    /** Why the message ends where it does: the model's own reason, or "error", "interrupted" for one that was cut short. */
+    readonly finish?: string;
+  };
+  /** The call is about to have effects. A call without this event never ran. */
+  "tool-started": { readonly callId: CallId; readonly name: string };
+  "tool-done": {
+    readonly callId: CallId;
+    readonly name: string;
+    readonly outcome: ToolOutcome;
+    /** What the model is told. */
+    readonly text: string;
+    /** What the tool adds for programs. */
+    readonly data?: Json;
+  };
+  "step-done": { readonly usage: TokenUsage };
+  "turn-done": TurnEnd & {
+    readonly exitCode?: number;
+    readonly signal?: string;
+    /** The reply, for a prompt. */
+    readonly text?: string;
+    /** Model calls. */
+    readonly steps?: number;
+    readonly usage?: TokenUsage;
+    /** The limit that ended the turn before the model did. */
+    readonly limit?: TurnLimit;
+  };
   "turn-failed": TurnEnd & { readonly code: string; readonly message: string };
   "turn-interrupted": TurnEnd & { readonly reason: string };
   "workspace-checkpointed": {
@@ -79,6 +117,9 @@ export interface EventPayloads {
   "checkpoint-failed": { readonly trigger: CheckpointTrigger; readonly code: string };
   "workspace-changed": WindowRecord | PathsRecord;
   "workspace-restored": RestoreRecord;
+  /** A call waits for a yes or no. Without a `gate-resolved` it still does, whatever happened to the process. */
+  "gate-opened": { readonly gateId: GateId; readonly callId: CallId; readonly tool: string; readonly input: Json };
+  "gate-resolved": { readonly gateId: GateId; readonly approved: boolean; readonly reason?: string };
   "process-started": {
     readonly callId: CallId;
     readonly pid: number;

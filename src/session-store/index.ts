@@ -14,5 +14,16 @@ export type {
   UndoEntryName,
   WindowRecord,
 } from "./events.js";
+export type {
+  AssistantPart,
+  CustomPart,
+  ProviderMetadata,
+  ReasoningPart,
+  TextPart,
+  TokenUsage,
+  ToolCallPart,
+  ToolOutcome,
+  TurnLimit,
+} from "./messages.js";
 export { createSessionStore } from "./store.js";
 export type { SessionStorage, SessionStoreOptions } from "./store.js";

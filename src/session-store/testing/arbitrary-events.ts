@@ -1,7 +1,8 @@
 /** Events of every type, biased to the awkward: lone surrogates, names that objects have already, absent members. */
 import fc from "fast-check";
-import type { CallId, EventId, Json, LoopId, SnapshotRef, StepId, TurnId } from "../../core/index.js";
+import type { CallId, EventId, GateId, Json, LoopId, SnapshotRef, StepId, TurnId } from "../../core/index.js";
 import type { EventPayloads, EventType, NewEvent, UndoEntryName, WindowRecord } from "../events.js";
+import type { AssistantPart, CustomPart, ReasoningPart, TextPart, TokenUsage, ToolCallPart } from "../messages.js";
 
 const text = fc.oneof(
   fc.string({ unit: "binary", maxLength: 12 }),
@@ -30,25 +31,60 @@ const record = <T extends object, K extends keyof T = never>(
     requiredKeys: Object.keys(required) as never[],
   }) as fc.Arbitrary<T>;
 
+const metadata = fc.dictionary(text, json, { maxKeys: 2, noNullPrototype: true });
+const part: fc.Arbitrary<AssistantPart> = fc.oneof(
+  record<TextPart, "metadata">({ type: fc.constant("text"), text }, { metadata }),
+  record<ReasoningPart, "metadata">({ type: fc.constant("reasoning"), text }, { metadata }),
+  record<ToolCallPart, "modelCallId" | "cut" | "metadata">(
+    { type: fc.constant("tool-call"), callId: id<CallId>(), name: text, input: text },
+    { modelCallId: text, cut: fc.boolean(), metadata },
+  ),
+  record<CustomPart, "metadata">({ type: fc.constant("custom"), kind: text }, { metadata }),
+);
+const usage = record<TokenUsage, keyof TokenUsage>(
+  {},
+  { inputTokens: count, outputTokens: count, cachedInputTokens: count, reasoningTokens: count },
+);
+
 const exit = { exitCode: fc.integer(), signal: text };
 
 const payloads: { readonly [T in EventType]: fc.Arbitrary<EventPayloads[T]> } = {
-  "session-started": record<EventPayloads["session-started"], "root" | "identity">(
+  "session-started": record<EventPayloads["session-started"], "root" | "identity" | "fingerprint" | "manifest">(
     { placement: fc.constantFrom("exclusive", "session", "shared", "none"), command: text },
-    { root: text, identity: fc.record({ dev: number, ino: number, birthtimeNs: number, mode: count }) },
+    {
+      root: text,
+      identity: fc.record({ dev: number, ino: number, birthtimeNs: number, mode: count }),
+      fingerprint: hex,
+      manifest: json,
+    },
   ),
   "session-active": fc.record({ doing: text }),
   "session-idle": fc.record({}),
   "session-faulted": fc.record({ code: text }),
   "session-recovered": fc.record({}),
   "session-closed": fc.record({}),
+  "loop-started": fc.record({ name: text }),
+  "active-loop-changed": fc.record({ name: text }),
   "turn-started": record<EventPayloads["turn-started"], "head">(
     { number: count, order: count, input: text, kind: fc.constantFrom("prompt", "command") },
     { head: text },
   ),
-  "turn-done": record<EventPayloads["turn-done"], "head" | "exitCode" | "signal">(
+  "step-started": record<EventPayloads["step-started"], "finish">(
+    { model: text, content: fc.array(part, { maxLength: 4 }) },
+    { finish: text },
+  ),
+  "tool-started": fc.record({ callId: id<CallId>(), name: text }),
+  "tool-done": record<EventPayloads["tool-done"], "data">(
+    { callId: id<CallId>(), name: text, outcome: fc.constantFrom("ok", "error", "refused", "unknown"), text },
+    { data: json },
+  ),
+  "step-done": fc.record({ usage }),
+  "turn-done": record<
+    EventPayloads["turn-done"],
+    "head" | "exitCode" | "signal" | "text" | "steps" | "usage" | "limit"
+  >(
     { order: count, changed: count },
-    { head: text, ...exit },
+    { head: text, ...exit, text, steps: count, usage, limit: fc.constantFrom("steps", "toolCalls") },
   ),
   "turn-failed": record<EventPayloads["turn-failed"], "head">(
     { order: count, changed: count, code: text, message: text },
@@ -107,6 +143,11 @@ const payloads: { readonly [T in EventType]: fc.Arbitrary<EventPayloads[T]> } = 
       conflicts: fc.array(fc.record({ path: text }), { maxLength: 4 }),
     },
     { target: ref },
+  ),
+  "gate-opened": fc.record({ gateId: id<GateId>(), callId: id<CallId>(), tool: text, input: json }),
+  "gate-resolved": record<EventPayloads["gate-resolved"], "reason">(
+    { gateId: id<GateId>(), approved: fc.boolean() },
+    { reason: text },
   ),
   "process-started": fc.record({ callId: id<CallId>(), pid: count, startTime: text, bootId: text, command: text }),
   "process-exited": record<EventPayloads["process-exited"], "exitCode" | "signal">({ callId: id<CallId>() }, exit),
