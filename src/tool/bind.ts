@@ -21,14 +21,14 @@ export interface BoundTool {
   /** What the model is told of the input: draft 2020-12, always of one object, frozen. */
   readonly inputSchema: JsonSchema;
   /** Checks what the model sent. Rejects only with the signal's reason, when that aborts while the schema is at work. */
-  validate(input: unknown, options?: Abortable): Promise<Validation>;
+  readonly validate: (input: unknown, options?: Abortable) => Promise<Validation>;
   /** Whether the call needs a person's yes (T5). Takes the `value` of `validate`. In doubt true; never rejects. */
-  needsApproval(value: unknown): Promise<boolean>;
+  readonly needsApproval: (value: unknown) => Promise<boolean>;
   /**
    * Runs the tool on the `value` of `validate`. Rejects with what the tool threw, at once with the signal's reason if that
    * has aborted already. When it settles, permits that the call still holds are revoked.
    */
-  execute(value: unknown, context: CallContext): Promise<ToolResult>;
+  readonly execute: (value: unknown, context: CallContext) => Promise<ToolResult>;
 }
 
 /** The input as the tool takes it, or what is wrong with it: a few lines for the model. */

@@ -23,7 +23,8 @@ export interface ToolResult {
 /** The result an answer stands for. What is no `ToolOutput` becomes an error result: only the tool's author can mend it. */
 export function resultOf(name: string, output: unknown): ToolResult {
   if (typeof output === "string") return { text: output, isError: false };
-  if (typeof output !== "object" || output === null) return fault(name, `it returned ${kindOf(output)}`);
+  if (typeof output !== "object" || output === null || Array.isArray(output))
+    return fault(name, `it returned ${kindOf(output)}`);
   const { text, data, isError } = output as Readonly<Record<string, unknown>>;
   if (typeof text !== "string") return fault(name, `it returned an object whose \`text\` is ${kindOf(text)}`);
   if (isError !== undefined && typeof isError !== "boolean") {
