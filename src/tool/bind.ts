@@ -38,7 +38,8 @@ export type Validation =
 
 /**
  * Builds the tools of a definition for one loop. Nothing of it is shared with another build. Rejects with
- * `tool_definition.missing_binding`, `.invalid_binding`, `.produced_names`, `.missing_tool`, `.build_failed` or `.invalid`;
+ * `tool_definition.missing_binding`, `.invalid_binding`, `.produced_names`, `.missing_tool`, `.build_failed` or `.invalid`,
+ * and with `tool_binding.ended` when the loop has ended before;
  * an abort rejects with the signal's reason, and what a late build returns is dropped.
  */
 export async function bindTools(

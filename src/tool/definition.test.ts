@@ -129,11 +129,11 @@ describe("T3 a definition", () => {
           () => defineTool(wrong({ ...one, requires })),
         ] as const,
     ),
-    ...["workspace-write", "", null, 7, "toString"].map(
+    ...["workspace-write", "", null, 7, "toString", Object.create(null) as unknown].map(
       (word) =>
         [
           "tool_definition.invalid_requirement",
-          { tool: "Probe", requirement: String(word) },
+          { tool: "Probe", requirement: typeof word === "string" ? word : `<${word === null ? "null" : typeof word}>` },
           () => defineTool(wrong({ ...one, requires: [word] })),
         ] as const,
     ),

@@ -159,18 +159,22 @@ function requirementsOf(given: unknown = [], tool: string): readonly Capability[
   if (!Array.isArray(given)) throw invalid(tool, "requires", "a list of capabilities");
   const seen = new Set<Capability>();
   for (const word of given as readonly unknown[]) {
-    if (!isCapability(word)) throw invalidRequirement(tool, String(word), "which is no capability");
-    if (seen.has(word)) throw invalidRequirement(tool, word, "and requires it twice");
+    if (!isCapability(word)) throw invalidRequirement(tool, shown(word), "which is no capability");
+    if (seen.has(word)) throw invalidRequirement(tool, word, "and that twice");
     seen.add(word);
   }
   return [...seen];
 }
 
+/** A name as it was given; of anything else only what kind of thing it is. */
+const shown = (word: unknown): string =>
+  typeof word === "string" ? word : `<${word === null ? "null" : typeof word}>`;
+
 function namesOf(given: unknown, tool: string): readonly string[] {
   if (!Array.isArray(given)) throw invalid(tool, "produces", "a list of names");
   const names = given as readonly unknown[];
-  const declared = names.map(String);
-  if (names.length === 0) throw producedNames(tool, "it declares no tools in `produces`", declared);
+  const declared = names.map(shown);
+  if (names.length === 0) throw producedNames(tool, "`produces` names no tool", declared);
   if (names.includes("")) throw producedNames(tool, "a name in `produces` is empty", declared);
   names.forEach((name, i) => nameOf(name, tool, `produces[${i}]`));
   const repeated = declared.find((name, i) => declared.indexOf(name) !== i);

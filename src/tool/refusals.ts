@@ -1,11 +1,15 @@
 /** The errors a definition is answered with (T3). Functions return the error; the caller throws it. */
-import { displayName, LooprigError, ToolDefinitionError } from "../core/index.js";
+import { LooprigError, ToolDefinitionError } from "../core/index.js";
 
-/** `tool` is the name of the definition, or the function it was written with while it has none. */
+/** What has no valid name yet is called by the function that it was given to. */
+const functions = ["defineTool", "defineTools", "defineReadTools", "tool", "jsonSchema", "bindTools"];
+const subject = (tool: string): string => (functions.includes(tool) ? `what ${tool} was given` : `"${tool}"`);
+
+/** `tool` is the name of the definition, or the function it was given to while it has none. */
 export const invalid = (tool: string, field: string, wanted: string, cause?: unknown): ToolDefinitionError =>
   new ToolDefinitionError(
     "tool_definition.invalid",
-    `Cannot define ${displayName(tool)}: \`${field}\` is not ${wanted}`,
+    `Cannot define ${subject(tool)}: \`${field}\` is not ${wanted}`,
     { tool, field, wanted },
     { cause },
   );
@@ -13,7 +17,7 @@ export const invalid = (tool: string, field: string, wanted: string, cause?: unk
 export const invalidRequirement = (tool: string, requirement: string, problem: string): ToolDefinitionError =>
   new ToolDefinitionError(
     "tool_definition.invalid_requirement",
-    `Cannot define ${displayName(tool)}: it requires ${displayName(requirement)}, ${problem}`,
+    `Cannot define ${subject(tool)}: it requires ${requirement === "" ? "nothing" : JSON.stringify(requirement)}, ${problem}`,
     { tool, requirement },
   );
 
@@ -23,7 +27,7 @@ export const producedNames = (
   declared: readonly string[],
   built: readonly string[] = [],
 ): ToolDefinitionError =>
-  new ToolDefinitionError("tool_definition.produced_names", `Cannot define ${displayName(tool)}: ${problem}`, {
+  new ToolDefinitionError("tool_definition.produced_names", `Cannot define ${subject(tool)}: ${problem}`, {
     tool,
     declared,
     built,
@@ -32,14 +36,14 @@ export const producedNames = (
 export const missingTool = (tool: string, name: string): ToolDefinitionError =>
   new ToolDefinitionError(
     "tool_definition.missing_tool",
-    `Cannot build ${displayName(tool)}: under the name ${displayName(name)} it built nothing; return a \`tool({ … })\` there`,
+    `Cannot build ${subject(tool)}: under the name "${name}" there is nothing; return a \`tool({ … })\` there`,
     { tool, name },
   );
 
 export const buildFailed = (tool: string, cause: unknown): ToolDefinitionError =>
   new ToolDefinitionError(
     "tool_definition.build_failed",
-    `Cannot build ${displayName(tool)}: its \`build\` failed${cause instanceof Error ? ` with ${cause.name}` : ""}; \`cause\` says how`,
+    `Cannot build ${subject(tool)}: its \`build\` failed${cause instanceof Error ? ` with ${cause.name}` : ""}; \`cause\` says how`,
     { tool },
     { cause },
   );
@@ -47,14 +51,14 @@ export const buildFailed = (tool: string, cause: unknown): ToolDefinitionError =
 export const missingBinding = (tool: string, binding: string): ToolDefinitionError =>
   new ToolDefinitionError(
     "tool_definition.missing_binding",
-    `Cannot build ${displayName(tool)}: it requires "${binding}", which its loop cannot give; choose a placement that has it, or leave the tool out`,
+    `Cannot build ${subject(tool)}: it requires "${binding}", which its loop cannot give; choose a placement that has it, or leave the tool out`,
     { tool, binding },
   );
 
 export const invalidBinding = (tool: string, field: string, wanted: string, cause?: unknown): ToolDefinitionError =>
   new ToolDefinitionError(
     "tool_definition.invalid_binding",
-    `Cannot build ${displayName(tool)}: the \`${field}\` to be bound is not ${wanted}`,
+    `Cannot build ${subject(tool)}: the \`${field}\` to be bound is not ${wanted}`,
     { tool, field },
     { cause },
   );
