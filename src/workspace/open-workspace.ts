@@ -3,41 +3,24 @@
  *
  * Order of opening, each step undone in reverse when a later one refuses:
  * 1. every option checked, the root canonicalized, the boundary to our own storage checked (B1) – nothing was touched
+ * Steps 2 to 5 are `take-root`:
  * 2. session lease, then root lease (R2, R3) – on contention nothing was written
  * 3. identity of the directory against the recorded one (R7)
  * 4. `session-started`
  * 5. an unsettled plan of the root is settled (U9), then sessions that died are (G5)
  * 6. the baseline, unless the caller does without
  */
-import {
-  Directory,
-  WorkspacePlacementError,
-  WorkspaceRootLeaseLostError,
-  errnoOf,
-  isLooprigError,
-  mintSessionId,
-  nodeFileSystem,
-} from "../core/index.js";
-import type { Abortable, CanonicalRoot, FileSystem } from "../core/index.js";
-import type { Journal } from "../session-store/index.js";
-import type { Lease, Storage } from "../storage/index.js";
+import { WorkspacePlacementError, nodeFileSystem } from "../core/index.js";
+import type { Abortable, FileSystem } from "../core/index.js";
+import type { Storage } from "../storage/index.js";
 import { assertNarrowRoot, canonicalHomes } from "./broad-root.js";
 import { canonicalPath } from "./canonical-path.js";
-import { checkOpenOptions, defaultCommand, mergeSettings } from "./capture-rules.js";
+import { checkOpenOptions, defaultCommand } from "./capture-rules.js";
 import type { OpenWorkspaceOptions, ReadWorkspaceOptions, Workspace, WorkspaceView } from "./contracts.js";
-import { createCoordinator } from "./coordinator.js";
-import type { CoordinatorHealth } from "./coordinator.js";
-import { OwnedRoot } from "./owned-root.js";
-import type { AttachedDirectory } from "./owned-root.js";
 import { OwnedWorkspace } from "./owned-workspace.js";
-import { foldName, foldingIn } from "./name-folding.js";
 import { assertOutside } from "./persistence-boundary.js";
-import { settlePlans } from "./settle-plans.js";
-import { checkRecordedRoot, identify, identifyDirectory, identityFromStored, storedIdentity } from "./root-identity.js";
-import { acquireRootLease } from "./root-lease.js";
 import { RootReader } from "./root-reader.js";
-import type { RootRecordData } from "./root-record.js";
-import { commandRunning, runningOrphans, settleSessions } from "./settle-sessions.js";
+import { takeRoot } from "./take-root.js";
 import { RootView } from "./view.js";
 
 /** What a program is put together from at its edge; tests put in their own. */
@@ -84,7 +67,8 @@ export async function openWorkspace(options: OpenWorkspaceOptions, world: Worksp
       placement: options.shared === true ? "shared" : "exclusive",
     });
     assertOutside(reader.store.persistencePaths(), root, { fileSystem });
-    const owned = await own(reader, options, world, undo);
+    const command = options.command ?? defaultCommand(world.argv ?? []);
+    const owned = await takeRoot(reader, { ...options, command }, undo);
     const workspace = new OwnedWorkspace(owned, closeStorage);
     if (options.baseline !== false && !owned.missing) await workspace.takeBaseline(options);
     return workspace;
@@ -92,147 +76,6 @@ export async function openWorkspace(options: OpenWorkspaceOptions, world: Worksp
     for (const step of undo.reverse()) await Promise.resolve(step()).catch(() => undefined);
     throw error;
   }
-}
-
-/** Steps 2 to 5. */
-async function own(
-  reader: RootReader,
-  options: OpenWorkspaceOptions,
-  world: WorkspaceWorld,
-  undo: (() => Promise<void> | void)[],
-): Promise<OwnedRoot> {
-  const { root, storage } = reader;
-  const { signal } = options;
-  const sessionId = mintSessionId();
-  const command = options.command ?? defaultCommand(world.argv ?? []);
-  const journal = await reader.sessions.create(sessionId, { command, subject: root }, { signal });
-  undo.push(() => journal.close());
-  const rootLease =
-    reader.placement === "shared"
-      ? undefined
-      : await acquireRootLease(storage.leaser, root, { sessionId, command }, { signal, fileSystem: reader.fileSystem });
-  if (rootLease !== undefined) undo.push(() => rootLease.release());
-
-  const recorded = await reader.record.read({ signal });
-  const directory = attachDirectory(reader, recorded, options);
-  if (directory !== undefined) undo.push(() => directory.handle.close());
-  const running = await runningOrphans(reader, { signal });
-  if (running[0] !== undefined && options.acceptRunning !== true && reader.placement !== "shared") {
-    throw commandRunning(reader, running[0]);
-  }
-  await reader.record.update(
-    (data) => ({
-      ...mergeSettings(data, options.capture ?? {}),
-      identity: directory === undefined ? data.identity : storedIdentity(directory.identity),
-      lastAt: reader.clock().toISOString(),
-    }),
-    { signal },
-  );
-  const coordinator = createCoordinator({
-    root,
-    health: healthOf(root, journal, rootLease),
-    fold: foldOf(reader, directory),
-  });
-  const disturbed = running.length > 0;
-  const owned = new OwnedRoot({ reader, journal, rootLease, coordinator, directory, disturbed });
-  await announce(owned, recorded, directory, command);
-  undo.push(async () => {
-    await owned.append({ type: "session-closed" });
-  });
-  if (!owned.missing) {
-    await settlePlans(owned, { signal });
-    await settleSessions(owned, { signal });
-  }
-  return owned;
-}
-
-async function announce(
-  owned: OwnedRoot,
-  recorded: RootRecordData | undefined,
-  directory: AttachedDirectory | undefined,
-  command: string,
-): Promise<void> {
-  const { root, placement } = owned.reader;
-  const identity = directory === undefined ? undefined : storedIdentity(directory.identity);
-  await owned.append({
-    type: "session-started",
-    placement,
-    root,
-    command,
-    ...(identity === undefined ? {} : { identity }),
-  });
-  const before = recorded?.identity;
-  if (
-    before === undefined ||
-    identity === undefined ||
-    (before.ino === identity.ino && before.birthtimeNs === identity.birthtimeNs)
-  )
-    return;
-  await owned.append({
-    type: "configuration-adopted",
-    changes: [{ field: "root.identity", stored: { ...before }, live: { ...identity } }],
-  });
-}
-
-/** Step 3. The directory held open, so that it is known wherever it goes; undefined only when a rebuild was asked for. */
-function attachDirectory(
-  reader: RootReader,
-  recorded: RootRecordData | undefined,
-  options: OpenWorkspaceOptions,
-): AttachedDirectory | undefined {
-  const { fileSystem, root } = reader;
-  if (recorded?.identity === undefined) createFirst(fileSystem, root);
-  else if (identify(fileSystem, root) === undefined && options.missingRoot === "recreate") return undefined;
-  else if (options.adoptRoot !== true || identify(fileSystem, root) === undefined) {
-    checkRecordedRoot(fileSystem, root, identityFromStored(recorded.identity));
-  }
-  const handle = Directory.open(fileSystem, root);
-  // Of the directory that is held: if another one took its place since the check, the next look at the path finds it.
-  return { handle, identity: identifyDirectory(fileSystem, handle) };
-}
-
-/** A root that never was is made by its first session, one level: its parent is not ours to invent. */
-function createFirst(fileSystem: FileSystem, root: CanonicalRoot): void {
-  if (identify(fileSystem, root) !== undefined) return;
-  try {
-    fileSystem.mkdir(root, 0o777);
-  } catch (error) {
-    const what =
-      errnoOf(error) === "EEXIST" ? "something that is no directory stands there" : "it cannot be made there";
-    throw new WorkspacePlacementError(
-      "workspace_placement.canonicalize_failed",
-      `Cannot use "${root}" as a workspace: ${what}; give the path of a directory`,
-      { option: "root", path: root },
-      { cause: error },
-    );
-  }
-}
-
-/** Where the root's volume takes several spellings for one name, they are one path to the coordinator too (R1, C1). */
-function foldOf(reader: RootReader, directory: AttachedDirectory | undefined): ((name: string) => string) | undefined {
-  const folding = directory === undefined ? undefined : foldingIn(reader.fileSystem, reader.root);
-  return folding?.case === true || folding?.composition === true ? (name) => foldName(name, folding) : undefined;
-}
-
-/** The session is ours while both leases are (C5, C7). */
-function healthOf(root: CanonicalRoot, journal: Journal, rootLease: Lease | undefined): CoordinatorHealth {
-  const leases = rootLease === undefined ? [journal.lease] : [journal.lease, rootLease];
-  return {
-    lost: AbortSignal.any(leases.map((lease) => lease.lost)),
-    assertHeld: () => {
-      try {
-        for (const lease of leases) lease.assertHeld();
-      } catch (error) {
-        if (!isLooprigError(error, "lease.lost")) throw error;
-        throw new WorkspaceRootLeaseLostError(
-          "workspace_root.lease_lost",
-          `Cannot go on in "${root}": its lease was lost; open it again`,
-          { root },
-          { cause: error },
-        );
-      }
-    },
-  };
 }
 
 async function storageFor(

@@ -1,0 +1,186 @@
+/**
+ * Taking a root for writing: its leases, the proof that it is the directory recorded, and what has to be settled before
+ * anything else is done. The numbers are those of `open-workspace`.
+ */
+import {
+  Directory,
+  WorkspacePlacementError,
+  WorkspaceRootLeaseLostError,
+  errnoOf,
+  isLooprigError,
+  mintSessionId,
+} from "../core/index.js";
+import type { Abortable, CanonicalRoot, FileSystem, Json, SessionId } from "../core/index.js";
+import type { Journal } from "../session-store/index.js";
+import type { Lease } from "../storage/index.js";
+import { mergeSettings } from "./capture-rules.js";
+import type { OpenWorkspaceOptions } from "./contracts.js";
+import { createCoordinator } from "./coordinator.js";
+import type { CoordinatorHealth } from "./coordinator.js";
+import { foldName, foldingIn } from "./name-folding.js";
+import { OwnedRoot } from "./owned-root.js";
+import type { AttachedDirectory } from "./owned-root.js";
+import { checkRecordedRoot, identify, identifyDirectory, identityFromStored, storedIdentity } from "./root-identity.js";
+import { acquireRootLease } from "./root-lease.js";
+import type { RootReader } from "./root-reader.js";
+import type { RootRecordData } from "./root-record.js";
+import { settlePlans } from "./settle-plans.js";
+import { commandRunning, runningOrphans, settleSessions } from "./settle-sessions.js";
+
+/** The session of a rig, which owns more than the root: its id, what its first event says besides, and who else hears its events. */
+export interface SessionOfRoot {
+  readonly id: SessionId;
+  readonly resume?: boolean | undefined;
+  readonly started?: { readonly fingerprint: string; readonly manifest: Json } | undefined;
+  readonly wrap?: ((journal: Journal) => Journal) | undefined;
+}
+
+export interface TakeRootOptions
+  extends Abortable, Pick<OpenWorkspaceOptions, "acceptRunning" | "adoptRoot" | "missingRoot" | "capture"> {
+  readonly command: string;
+  readonly session?: SessionOfRoot | undefined;
+}
+
+/** Steps 2 to 5. What was taken is pushed on `undo`, for the caller to give back in reverse when something later refuses. */
+export async function takeRoot(
+  reader: RootReader,
+  options: TakeRootOptions,
+  undo: (() => Promise<void> | void)[],
+): Promise<OwnedRoot> {
+  const { root, storage } = reader;
+  const { signal, command, session } = options;
+  const sessionId = session?.id ?? mintSessionId();
+  const claim = { command, subject: root };
+  const opened =
+    session?.resume === true
+      ? await reader.sessions.open(sessionId, claim, { signal })
+      : await reader.sessions.create(sessionId, claim, { signal });
+  const journal = session?.wrap?.(opened) ?? opened;
+  undo.push(() => journal.close());
+  const rootLease =
+    reader.placement === "exclusive"
+      ? await acquireRootLease(storage.leaser, root, { sessionId, command }, { signal, fileSystem: reader.fileSystem })
+      : undefined;
+  if (rootLease !== undefined) undo.push(() => rootLease.release());
+
+  const recorded = await reader.record.read({ signal });
+  const directory = attachDirectory(reader, recorded, options);
+  if (directory !== undefined) undo.push(() => directory.handle.close());
+  const running = await runningOrphans(reader, { signal });
+  if (running[0] !== undefined && options.acceptRunning !== true && reader.placement !== "shared") {
+    throw commandRunning(reader, running[0]);
+  }
+  await reader.record.update(
+    (data) => ({
+      ...mergeSettings(data, options.capture ?? {}),
+      identity: directory === undefined ? data.identity : storedIdentity(directory.identity),
+      lastAt: reader.clock().toISOString(),
+    }),
+    { signal },
+  );
+  const coordinator = createCoordinator({
+    root,
+    health: healthOf(root, journal, rootLease),
+    fold: foldOf(reader, directory),
+  });
+  const disturbed = running.length > 0;
+  const owned = new OwnedRoot({ reader, journal, rootLease, coordinator, directory, disturbed });
+  await announce(owned, recorded, directory, options);
+  undo.push(async () => {
+    await owned.append({ type: "session-closed" });
+  });
+  if (!owned.missing) {
+    await settlePlans(owned, { signal });
+    await settleSessions(owned, { signal });
+  }
+  return owned;
+}
+
+async function announce(
+  owned: OwnedRoot,
+  recorded: RootRecordData | undefined,
+  directory: AttachedDirectory | undefined,
+  { command, session }: TakeRootOptions,
+): Promise<void> {
+  const { root, placement } = owned.reader;
+  const identity = directory === undefined ? undefined : storedIdentity(directory.identity);
+  if (session?.resume !== true) {
+    await owned.append({
+      type: "session-started",
+      ...{ placement, root, command, ...session?.started },
+      ...(identity === undefined ? {} : { identity }),
+    });
+  }
+  const before = recorded?.identity;
+  if (
+    before === undefined ||
+    identity === undefined ||
+    (before.ino === identity.ino && before.birthtimeNs === identity.birthtimeNs)
+  )
+    return;
+  await owned.append({
+    type: "configuration-adopted",
+    changes: [{ field: "root.identity", stored: { ...before }, live: { ...identity } }],
+  });
+}
+
+/** Step 3. The directory held open, so that it is known wherever it goes; undefined only when a rebuild was asked for. */
+function attachDirectory(
+  reader: RootReader,
+  recorded: RootRecordData | undefined,
+  options: TakeRootOptions,
+): AttachedDirectory | undefined {
+  const { fileSystem, root } = reader;
+  if (recorded?.identity === undefined) createFirst(fileSystem, root);
+  else if (identify(fileSystem, root) === undefined && options.missingRoot === "recreate") return undefined;
+  else if (options.adoptRoot !== true || identify(fileSystem, root) === undefined) {
+    checkRecordedRoot(fileSystem, root, identityFromStored(recorded.identity));
+  }
+  const handle = Directory.open(fileSystem, root);
+  // Of the directory that is held: if another one took its place since the check, the next look at the path finds it.
+  return { handle, identity: identifyDirectory(fileSystem, handle) };
+}
+
+/** A root that never was is made by its first session, one level: its parent is not ours to invent. */
+function createFirst(fileSystem: FileSystem, root: CanonicalRoot): void {
+  if (identify(fileSystem, root) !== undefined) return;
+  try {
+    fileSystem.mkdir(root, 0o777);
+  } catch (error) {
+    const what =
+      errnoOf(error) === "EEXIST" ? "something that is no directory stands there" : "it cannot be made there";
+    throw new WorkspacePlacementError(
+      "workspace_placement.canonicalize_failed",
+      `Cannot use "${root}" as a workspace: ${what}; give the path of a directory`,
+      { option: "root", path: root },
+      { cause: error },
+    );
+  }
+}
+
+/** Where the root's volume takes several spellings for one name, they are one path to the coordinator too (R1, C1). */
+function foldOf(reader: RootReader, directory: AttachedDirectory | undefined): ((name: string) => string) | undefined {
+  const folding = directory === undefined ? undefined : foldingIn(reader.fileSystem, reader.root);
+  return folding?.case === true || folding?.composition === true ? (name) => foldName(name, folding) : undefined;
+}
+
+/** The session is ours while both leases are (C5, C7). */
+function healthOf(root: CanonicalRoot, journal: Journal, rootLease: Lease | undefined): CoordinatorHealth {
+  const leases = rootLease === undefined ? [journal.lease] : [journal.lease, rootLease];
+  return {
+    lost: AbortSignal.any(leases.map((lease) => lease.lost)),
+    assertHeld: () => {
+      try {
+        for (const lease of leases) lease.assertHeld();
+      } catch (error) {
+        if (!isLooprigError(error, "lease.lost")) throw error;
+        throw new WorkspaceRootLeaseLostError(
+          "workspace_root.lease_lost",
+          `Cannot go on in "${root}": its lease was lost; open it again`,
+          { root },
+          { cause: error },
+        );
+      }
+    },
+  };
+}
