@@ -122,7 +122,14 @@ describe("T1 a build", () => {
     const first = call();
     expect(await bound?.execute({}, first)).toEqual({ text: root, isError: false });
     await bound?.execute({}, call());
-    expect(Reflect.ownKeys(contexts[0] ?? {})).toEqual(["sessionId", "loopId", "readWorkspace", "signal", "callId"]);
+    expect(Reflect.ownKeys(contexts[0] ?? {})).toEqual([
+      "sessionId",
+      "loopId",
+      "readWorkspace",
+      "signal",
+      "callId",
+      "progress",
+    ]);
     expect(contexts[0]).toMatchObject({ signal: first.signal, callId: first.callId });
     expect(contexts[0]).not.toBe(contexts[1]);
     expect(contexts.every((context) => Object.isFrozen(context) && Object.getPrototypeOf(context) === null)).toBe(true);

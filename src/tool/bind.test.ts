@@ -159,6 +159,21 @@ describe("T1 a call", () => {
     expect(coordinator.idle()).toBe(true);
   });
 
+  test("shows its progress while it runs, and nothing after it", async () => {
+    const shown: unknown[] = [];
+    let late: () => void = () => undefined;
+    const { execute } = await mutator((_workspace, { progress }) => {
+      progress("half");
+      progress(wrong(7));
+      late = () => progress("too late");
+      return "done";
+    });
+    await execute({}, { ...call(), progress: (text) => shown.push(text) });
+    late();
+    expect(shown).toEqual(["half"]);
+    await execute({}, call());
+  });
+
   test("does not start when it was interrupted before", async () => {
     const reason = new Error("interrupted");
     let calls = 0;

@@ -28,7 +28,13 @@ export interface BoundTool {
    * Runs the tool on the `value` of `validate`. Rejects with what the tool threw, at once with the signal's reason if that
    * has aborted already. When it settles, permits that the call still holds are revoked.
    */
-  readonly execute: (value: unknown, context: CallContext) => Promise<ToolResult>;
+  readonly execute: (value: unknown, call: BoundCall) => Promise<ToolResult>;
+}
+
+/** What a loop says of a call. */
+export interface BoundCall extends Omit<CallContext, "progress"> {
+  /** Receives what the tool shows, until it settles. */
+  readonly progress?: CallContext["progress"] | undefined;
 }
 
 /** The input as the tool takes it, or what is wrong with it: a few lines for the model. */
@@ -94,14 +100,20 @@ function bound(
         : { issues: issuesInWords(issues) };
     },
     needsApproval: (value) => needsApproval(rule, value),
-    execute: async (value, { signal, callId }) => {
+    execute: async (value, { signal, callId, progress }) => {
       signal.throwIfAborted();
-      const context = Object.freeze({ signal, callId });
+      let running = true;
+      const show = (text: unknown): void => {
+        if (running && typeof text === "string") progress?.(text);
+      };
+      const context = Object.freeze<CallContext>({ signal, callId, progress: show });
       using view = viewOf(callId);
-      const output = await (view === undefined
-        ? execute(value, context)
-        : calls.run(view, () => execute(value, context)));
-      return resultOf(name, output);
+      try {
+        const run = (): unknown => execute(value, context);
+        return resultOf(name, await (view === undefined ? run() : calls.run(view, run)));
+      } finally {
+        running = false;
+      }
     },
   });
 }

@@ -65,6 +65,7 @@ export const now = defineTool({
       readonly loopId: LoopId;
       readonly signal: AbortSignal;
       readonly callId: CallId;
+      readonly progress: (text: string) => void;
     }>();
     return { text: "noon", data: { hour: 12 } };
   },

@@ -152,8 +152,8 @@ function define<Names extends string, R extends readonly Capability[]>(
   return definition;
 }
 
-const contextOf = (bindings: object, { signal, callId }: CallContext): CallContext =>
-  Object.freeze(Object.assign(Object.create(null) as object, bindings, { signal, callId }));
+const contextOf = (bindings: object, context: CallContext): CallContext =>
+  Object.freeze(Object.assign(Object.create(null) as object, bindings, context));
 
 function requirementsOf(given: unknown = [], tool: string): readonly Capability[] {
   if (!Array.isArray(given)) throw invalid(tool, "requires", "a list of capabilities");

@@ -1,7 +1,7 @@
 export type { NeedsApproval } from "./approval.js";
 export type { AvailableBindings, AvailableWorkspace } from "./attenuation.js";
 export { bindTools } from "./bind.js";
-export type { BoundTool, Validation } from "./bind.js";
+export type { BoundCall, BoundTool, Validation } from "./bind.js";
 export type {
   DelegateController,
   Observation,

@@ -13,6 +13,8 @@ export interface CallContext {
   /** Aborts when the call was interrupted; it is given a few seconds to end. */
   readonly signal: AbortSignal;
   readonly callId: CallId;
+  /** Shows text to whoever watches while the call runs; it is never kept. */
+  readonly progress: (text: string) => void;
 }
 
 /** `Input` is what `execute` takes; `Tool` alone is any tool. */

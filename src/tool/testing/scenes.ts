@@ -4,10 +4,11 @@ import type { CanonicalRoot, ErrorCode, LoopId, LooprigErrorOf } from "../../cor
 import { createCoordinator } from "../../workspace/index.js";
 import type { OwnedCoordinator } from "../../workspace/index.js";
 import type { AvailableBindings } from "../attenuation.js";
+import type { BoundCall } from "../bind.js";
 import type { WorkspaceObservations } from "../bindings.js";
 import { jsonSchema } from "../json-schema.js";
 import { tool } from "../tool.js";
-import type { CallContext, Tool } from "../tool.js";
+import type { Tool } from "../tool.js";
 
 export const root = "/project" as CanonicalRoot;
 
@@ -50,7 +51,7 @@ function observations(): WorkspaceObservations & { readonly secret: string } {
   };
 }
 
-export const call = (signal: AbortSignal = new AbortController().signal): CallContext => ({
+export const call = (signal: AbortSignal = new AbortController().signal): BoundCall => ({
   signal,
   callId: mintCallId(),
 });
