@@ -7,7 +7,7 @@ import type { WorkspaceBinding } from "./bindings.js";
 import { defineTool, defineTools } from "./definition.js";
 import { issuesInWords } from "./issues.js";
 import { jsonSchema } from "./json-schema.js";
-import { anyObject, call, refusalOf, scene, simply, wrong } from "./testing/scenes.js";
+import { anyObject, call, refusalOf, root, scene, simply, wrong } from "./testing/scenes.js";
 import type { Scene } from "./testing/scenes.js";
 import type { CallContext } from "./tool.js";
 
@@ -140,23 +140,24 @@ describe("T1 a call", () => {
     expect(available.coordinator.idle()).toBe(true);
   });
 
-  test("works with a coordinator that knows no calls", async () => {
-    const { coordinator, ...available } = scene();
+  test("works with a coordinator that knows no calls, also inside a call of another build", async () => {
+    const inner = scene();
     const plain = {
-      acquire: coordinator.acquire.bind(coordinator),
-      assertHealthy: coordinator.assertHealthy.bind(coordinator),
+      acquire: inner.coordinator.acquire.bind(inner.coordinator),
+      assertHealthy: inner.coordinator.assertHealthy.bind(inner.coordinator),
     };
-    const workspace = { root: "/project", coordinator: plain };
     const { execute } = await mutator(
-      async (binding) => {
-        using permit = await binding.coordinator.acquire(whole);
+      async ({ coordinator }) => {
+        using permit = await coordinator.acquire(whole);
         permit.assertHeld();
-        return coordinator.counts().held;
+        return inner.coordinator.counts().held;
       },
-      { ...available, coordinator, workspace: wrong(workspace) },
+      { ...inner, workspace: { root, coordinator: plain } },
     );
     expect(await execute({}, call())).toMatchObject({ text: "1" });
-    expect(coordinator.idle()).toBe(true);
+    const outer = await mutator(async () => (await execute({}, call())).text);
+    expect(await outer.execute({}, call())).toMatchObject({ text: "1" });
+    expect(inner.coordinator.idle()).toBe(true);
   });
 
   test("shows its progress while it runs, and nothing after it", async () => {

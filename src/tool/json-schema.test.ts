@@ -83,7 +83,9 @@ describe("T4 jsonSchema", () => {
   test("states no other draft than its own", () => {
     const { jsonSchema: converter } = jsonSchema(object({}))["~standard"];
     expect(() => converter.input({ target: "draft-07" })).toThrow("draft-2020-12");
-    expect(converter.output({ target: "draft-2020-12" })).toEqual({ type: "object", properties: {} });
+    const stated = converter.output({ target: "draft-2020-12" });
+    expect(stated).toEqual({ type: "object", properties: {} });
+    expect(() => Object.assign(stated["properties"] as object, { a: true })).toThrow(TypeError);
   });
 
   test("accepts the draft's own name, and refuses others", async () => {
