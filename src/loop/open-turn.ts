@@ -2,6 +2,7 @@
  * A turn that a killed session left open, read from its events: where it stands and what of its last step is on record.
  * Pure. Whether to go on with it is the session's to decide; an open gate is a reason to.
  */
+import { mintStepId } from "../core/index.js";
 import type { CallId, LoopId, StepId, TurnId } from "../core/index.js";
 import type { EventOf, SessionEvent, TokenUsage } from "../session-store/index.js";
 import type { TurnLimits } from "./definition.js";
@@ -68,9 +69,8 @@ function advance(turn: OpenTurn, event: SessionEvent): OpenTurn | undefined {
 function stepStarted(turn: OpenTurn, event: EventOf<"step-started">): OpenTurn {
   const text = event.content.flatMap((part) => (part.type === "text" ? [part.text] : [])).join("");
   const state = answered(turn.state, { text, calls: callsOf(event), usage: {} });
-  if (event.stepId === undefined) return { ...turn, state };
   const step: OpenStep = {
-    stepId: event.stepId,
+    stepId: event.stepId ?? mintStepId(),
     usage: {},
     finish: event.finish ?? "other",
     started: [],

@@ -101,18 +101,22 @@ async function execute(call: ToolCallPart, { tool, value }: Prepared, scope: Cal
   // The interrupt may have come while `tool-started` was written; the tool has not begun.
   if (signal.aborted) return tooLate(signal);
   const { callId } = call;
+  // A signal of the call's own: many tools listening to one would make Node warn of a leak.
+  const own = new AbortController();
+  const forget = onAbort(signal, () => own.abort(signal.reason));
   let open = true;
   const progress = (text: string): void => {
     if (open && typeof text === "string") host.live({ type: "tool-progress", callId, text: boundedText(text, 2_000) });
   };
   const ran = Promise.resolve()
-    .then(() => tool.execute(value, { signal, callId, progress }))
+    .then(() => tool.execute(value, { signal: own.signal, callId, progress }))
     .then(resultOutcome, (thrown: unknown) => error(errorText(thrown)));
   try {
     const outcome = await withGrace(ran, signal, timer);
     if (outcome !== undefined) return outcome;
   } finally {
     open = false;
+    forget();
   }
   host.abandoned?.({ callId, tool: call.name, settled: ran.then(() => undefined) });
   return {
@@ -134,7 +138,7 @@ function withGrace<T>(work: Promise<T>, signal: AbortSignal, timer: Timer): Prom
     const forget = onAbort(signal, () => {
       stop = timer.after(graceMs, () => resolve(undefined));
     });
-    work.then(resolve, reject).finally(() => {
+    void work.then(resolve, reject).finally(() => {
       forget();
       stop();
     });

@@ -71,7 +71,13 @@ export async function runTurn(options: TurnOptions): Promise<TurnOutcome> {
   const { host, open, signal = new AbortController().signal } = options;
   const run = new TurnRun(options, signal);
   let state: TurnState = open?.state ?? beginTurn(options.loop.limits);
-  let step: OpenStep = open?.step ?? { stepId: mintStepId(), usage: {}, finish: "other", started: [], done: [] };
+  /** The step whose `step-done` is not on record yet. */
+  let step: OpenStep | undefined = open?.step;
+  let finish = step?.finish ?? "stop";
+  const endStep = async (): Promise<void> => {
+    if (step !== undefined) await run.endStep(step, state.steps);
+    step = undefined;
+  };
   const soFar = (): { readonly steps: number; readonly usage: TokenUsage } => ({
     steps: state.steps,
     usage: state.usage,
@@ -84,25 +90,25 @@ export async function runTurn(options: TurnOptions): Promise<TurnOutcome> {
         await host.beforeModelCall?.(decision.step);
         const reply = await run.callModel(decision.closing);
         step = newStep(reply);
+        finish = step.finish;
         if (reply.status !== "complete") {
           await run.journalCutMessage(reply.content, step);
           return reply.status === "failed"
             ? { status: "failed", error: reply.failure.error, ...soFar() }
             : { status: "interrupted", reason: interruptReason(signal), ...soFar() };
         }
-        await run.journal([run.message(reply.content, step.finish)], step.stepId);
+        await run.journal([run.message(reply.content, finish)], step.stepId);
         state = answered(state, { text: textOf(reply.content), calls: callsOf(reply), usage: reply.usage });
-        if (callsOf(reply).length > 0) break;
-        await run.endStep(step, state.steps);
         break;
       }
       case "run-calls":
-        await run.runCalls(decision.calls, step);
-        await run.endStep(step, state.steps);
+        if (step !== undefined) await run.runCalls(decision.calls, step);
+        await endStep();
         state = batchDone(state);
         break;
       case "reply":
-        return { status: "done", text: decision.text, finish: step.finish, limit: state.limit, ...soFar() };
+        await endStep();
+        return { status: "done", text: decision.text, finish, limit: state.limit, ...soFar() };
       default:
         return decision satisfies never;
     }
