@@ -125,7 +125,7 @@ export interface ErrorDetails {
   "rig_definition.missing_session_store": NoDetails;
   /** A placement needs `snapshots`: say when the tree is captured. */
   "snapshot_policy.required": { readonly placement: string };
-  /** `snapshots` was given and there is no placement, so there is nothing to capture. */
+  /** Snapshots were configured and there is no placement, so there is nothing to capture. Add one, or leave them out. */
   "snapshot_policy.without_workspace": NoDetails;
   /** The trigger of the snapshots is none there is. */
   "snapshot_policy.invalid_trigger": { readonly given: string; readonly known: readonly string[] };
