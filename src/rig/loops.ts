@@ -36,12 +36,12 @@ export function primersOf(given: unknown, loops: readonly LoopDefinition[]): rea
     throw invalid("primers", given, "one or more names of loops, each once");
   }
   const primers = Array.from(given as readonly unknown[]);
-  const unknown = primers.find((primer) => !names.some((name) => name === primer));
-  if (unknown !== undefined || primers.includes(undefined)) {
+  const unknown = primers.findIndex((primer) => !names.some((name) => name === primer));
+  if (unknown !== -1) {
     throw new RigDefinitionError(
       "rig_definition.unknown_primer",
-      `Cannot define the rig: primer ${shown(unknown)} is none of its loops, wanted one of ${names.join(", ")}`,
-      { primer: shown(unknown), loops: names },
+      `Cannot define the rig: primer ${shown(primers[unknown])} is none of its loops, wanted one of ${names.join(", ")}`,
+      { primer: shown(primers[unknown]), loops: names },
     );
   }
   return Object.freeze(primers as string[]);
