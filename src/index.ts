@@ -3,16 +3,14 @@
  * arrow of its kind.
  */
 import os from "node:os";
+import { rigDefiner } from "./rig/index.js";
 import type { OpenWorkspaceOptions, ReadWorkspaceOptions, Workspace, WorkspaceView } from "./workspace/index.js";
 import { openWorkspace as open, readWorkspace as read } from "./workspace/index.js";
 import type { WorkspaceWorld } from "./workspace/index.js";
 
 const world = (): WorkspaceWorld => ({
   openDefaultStorage: async (options) => (await import("./storage-local/index.js")).openLocalStorage(options),
-  defaultStorageDir: async () => {
-    const { defaultStateDir } = await import("./storage-local/index.js");
-    return defaultStateDir(process.env, process.platform, os.homedir());
-  },
+  defaultStorageDir: async () => (await import("./storage-local/index.js")).localStateDir(),
   homes: [os.homedir()],
   argv: process.argv,
 });
@@ -26,17 +24,26 @@ const world = (): WorkspaceWorld => ({
  */
 export const openWorkspace = (options: OpenWorkspaceOptions): Promise<Workspace> => open(options, world());
 
+/** A validated, frozen assembly of loops, storage and placement, of which any number of sessions are started. */
+export const defineRig = rigDefiner(() => ({ homes: [os.homedir()] }));
+
 /** The same directory for reading: no lease, nothing written but a private cache; works beside a live session. */
 export const readWorkspace = (options: ReadWorkspaceOptions): Promise<WorkspaceView> => read(options, world());
 
 export { isLooprigError, LooprigError, parseRef, parseSessionId, displayName } from "./core/index.js";
 export {
+  ConfigurationDriftError,
   CoordinatorError,
+  LoopDefinitionError,
+  ModelError,
   PersistenceOverlapError,
   RestoreError,
+  RigDefinitionError,
   SessionBusyError,
   SnapshotError,
+  SnapshotPolicyError,
   StorageError,
+  ToolDefinitionError,
   WorkspacePlacementError,
   WorkspaceRootBusyError,
   WorkspaceRootChangedError,
@@ -54,6 +61,20 @@ export type {
   TurnId,
   WorkspacePath,
 } from "./core/index.js";
+export { defineLoop, scriptedModel } from "./loop/index.js";
+export type { LanguageModel, LoopDefinition, LoopOptions, ScriptStep } from "./loop/index.js";
+export type { Rig, RigSession } from "./rig/index.js";
+export type { Session, SessionDelta, Turn, TurnResult } from "./session/index.js";
+export { defineReadTools, defineTool, defineTools, jsonSchema, tool } from "./tool/index.js";
+export type {
+  Capability,
+  ReadWorkspaceBinding,
+  Tool,
+  ToolDefinition,
+  ToolOutput,
+  ToolSchema,
+  WorkspaceBinding,
+} from "./tool/index.js";
 export { createSessionStore } from "./session-store/index.js";
 export type { SessionEvent, SessionStore, SessionSummary } from "./session-store/index.js";
 export { createWorkspaceStore } from "./workspace-store/index.js";

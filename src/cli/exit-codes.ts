@@ -41,6 +41,7 @@ const byArea: Readonly<Record<Area, ExitCode>> = {
   rig_definition: exit.usage,
   snapshot_policy: exit.usage,
   configuration: exit.refused,
+  workspace_seed: exit.refused,
   tool_definition: exit.failed,
   tool_binding: exit.failed,
   loop_definition: exit.usage,

@@ -94,6 +94,16 @@ export interface ErrorDetails {
   "session.unknown": { readonly given: string };
   /** The prefix fits several sessions; write more of it. */
   "session.ambiguous": { readonly given: string; readonly candidates: readonly string[] };
+  /** The session was closed already. */
+  "session.closed": { readonly sessionId: SessionId };
+  /** A required checkpoint failed, so nothing new is admitted (K1). Take a checkpoint; when it succeeds the session goes on. */
+  "session.faulted": { readonly sessionId: SessionId; readonly code: string };
+  /** No open question of this session has that id: it was answered, or its turn has ended. */
+  "session.unknown_gate": { readonly sessionId: SessionId; readonly gateId: string };
+  /** The session has no loop of that name. */
+  "session.unknown_loop": { readonly loop: string; readonly known: readonly string[] };
+  /** A seed can only fill a root that is new or empty, and never a shared one. */
+  "workspace_seed.not_possible": { readonly placement: string; readonly root: string };
   /** A deletion of this session was begun and cut short. Delete it again to finish. */
   "session.deleting": { readonly sessionId: SessionId };
   /** A record of the journal is damaged. What stands before it can be read. */

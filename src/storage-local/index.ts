@@ -1,3 +1,3 @@
-export { openLocalStorage } from "./open.js";
+export { localStateDir, openLocalStorage } from "./open.js";
 export type { LocalStorageOptions } from "./open.js";
 export { defaultStateDir } from "./state-dir.js";

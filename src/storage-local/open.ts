@@ -23,6 +23,9 @@ export interface LocalStorageOptions extends Abortable {
   readonly fileSystem?: FileSystem | undefined;
 }
 
+/** Where `openLocalStorage` keeps its state when it is told nothing. Need not exist. */
+export const localStateDir = (): string => defaultStateDir(process.env, process.platform, os.homedir());
+
 /** How old a file that was never published must be before it is swept: older than any write that could still be at it. */
 const temporaryAgeMs = 24 * 60 * 60 * 1000;
 
@@ -42,7 +45,7 @@ export async function openLocalStorage(options: LocalStorageOptions = {}): Promi
       { platform: process.platform },
     );
   }
-  const given: unknown = options.dir ?? defaultStateDir(process.env, process.platform, os.homedir());
+  const given: unknown = options.dir ?? localStateDir();
   if (typeof given !== "string" || given.trim() === "" || given.includes("\0")) {
     throw new LooprigError(
       "option.invalid",

@@ -28,7 +28,12 @@ export type {
 } from "./contracts.js";
 export { createCoordinator } from "./coordinator.js";
 export type { MutationScope, OwnedCoordinator, WorkspaceCoordinator, WorkspacePermit } from "./coordinator-contract.js";
+export { readGitHead } from "./git-head.js";
 export { openWorkspace, readWorkspace } from "./open-workspace.js";
+export { OwnedRoot } from "./owned-root.js";
+export { OwnedWorkspace } from "./owned-workspace.js";
+export { RootReader } from "./root-reader.js";
+export { takeRoot } from "./take-root.js";
 export type { WorkspaceWorld } from "./open-workspace.js";
 export { assertOutside } from "./persistence-boundary.js";
 export { splitRefPath } from "./references.js";

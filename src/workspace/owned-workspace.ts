@@ -31,6 +31,8 @@ export class OwnedWorkspace extends RootView implements Workspace {
   readonly #own: OwnWindow;
   readonly #closeStorage: () => Promise<void>;
   #doing: string | undefined;
+  /** Settles when what is under way has ended, however it did. */
+  #done: Promise<unknown> = Promise.resolve();
   #closed: Promise<void> | undefined;
 
   constructor(owned: OwnedRoot, closeStorage: () => Promise<void>) {
@@ -197,6 +199,13 @@ export class OwnedWorkspace extends RootView implements Workspace {
     return resolved;
   }
 
+  /** The turn of a loop, as one thing that is under way here; waits for what is under way before it. */
+  async during<T>(doing: string, work: () => Promise<T>): Promise<T> {
+    while (this.#doing !== undefined) await this.#done;
+    this.#own.forget();
+    return this.#while(doing, work);
+  }
+
   /** One thing at a time (K6, U6). */
   async #while<T>(doing: string, work: () => Promise<T>): Promise<T> {
     if (this.#closed !== undefined) {
@@ -216,8 +225,10 @@ export class OwnedWorkspace extends RootView implements Workspace {
       );
     }
     this.#doing = doing;
+    const working = work();
+    this.#done = working.catch(() => undefined);
     try {
-      return await work();
+      return await working;
     } finally {
       this.#doing = undefined;
     }

@@ -33,6 +33,8 @@ export interface SessionOfRoot {
   readonly resume?: boolean | undefined;
   readonly started?: { readonly fingerprint: string; readonly manifest: Json } | undefined;
   readonly wrap?: ((journal: Journal) => Journal) | undefined;
+  /** Fills the root before it is looked at: the leases are held, nothing was journaled. */
+  readonly prepare?: (() => Promise<void>) | undefined;
 }
 
 export interface TakeRootOptions
@@ -63,6 +65,7 @@ export async function takeRoot(
       : undefined;
   if (rootLease !== undefined) undo.push(() => rootLease.release());
 
+  await session?.prepare?.();
   const recorded = await reader.record.read({ signal });
   const directory = attachDirectory(reader, recorded, options);
   if (directory !== undefined) undo.push(() => directory.handle.close());

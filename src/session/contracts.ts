@@ -1,0 +1,121 @@
+/**
+ * The session: one durable execution of a rig. It owns the journal, the leases, the boundaries at which the tree is
+ * captured, and which loop is active; the loop owns turns and steps; the workspace owns the tree.
+ */
+import type { Abortable, CanonicalRoot, Json, LoopId, SessionId, SnapshotRef, TurnId } from "../core/index.js";
+import type { LoopDefinition } from "../loop/index.js";
+import type { SessionEvent, TokenUsage } from "../session-store/index.js";
+import type { Storage } from "../storage/index.js";
+import type { CaptureSettings, Workspace } from "../workspace/index.js";
+
+/** Where a session gets its root (P1). Paths are canonical. */
+export type PlacementDefinition =
+  | {
+      readonly mode: "exclusive";
+      readonly root: CanonicalRoot;
+      readonly store: Storage;
+      readonly capture: CaptureSettings;
+    }
+  | {
+      readonly mode: "session";
+      readonly baseDir: CanonicalRoot;
+      readonly store: Storage;
+      readonly capture: CaptureSettings;
+    }
+  | {
+      readonly mode: "shared";
+      readonly root: CanonicalRoot;
+      readonly store: Storage;
+      readonly capture: CaptureSettings;
+    };
+
+export interface SnapshotPolicy {
+  readonly trigger: "manual" | "idle" | "turn-done" | "step-done";
+  readonly priority: "best-effort" | "required";
+  readonly timeoutMs: number;
+}
+
+/** What `defineRig` has validated and frozen: everything a session is made from. */
+export interface SessionDefinition {
+  readonly loops: readonly LoopDefinition[];
+  /** Names of the loops every session starts; the first is active unless `activePrimer` says another. */
+  readonly primers: readonly string[];
+  readonly activePrimer: string;
+  /** Journals, session leases and, unless the placement has a store of its own, snapshots. */
+  readonly storage: Storage;
+  readonly placement: PlacementDefinition | undefined;
+  /** Present exactly with a placement (S1). */
+  readonly snapshots: SnapshotPolicy | undefined;
+  /** What the caller configured, canonical (R4). */
+  readonly manifest: Json;
+  readonly fingerprint: string;
+}
+
+export type DriftSeverity = "breaking" | "notable";
+export interface DriftChange {
+  readonly field: string;
+  readonly stored: Json;
+  readonly live: Json;
+  readonly severity: DriftSeverity;
+}
+
+export interface StartOptions extends Abortable {
+  /** A captured tree to begin with (E4): for session roots and empty exclusive ones. */
+  readonly seed?: SnapshotRef | undefined;
+}
+
+export interface ResumeOptions extends Abortable {
+  /** R7: accepts the directory that is there, or builds it anew. */
+  readonly root?: "adopt" | "recreate" | undefined;
+  /** R5: decides on every drift; without it breaking ones reject and notable ones are adopted. */
+  readonly onDrift?: ((drift: { readonly changes: readonly DriftChange[] }) => "accept" | "reject") | undefined;
+  /** Compares the stored manifest with this definition's; the rig's, since it knows what the fields mean. */
+  readonly drift?: ((stored: Json, live: Json, usedLoops: readonly string[]) => readonly DriftChange[]) | undefined;
+}
+
+export type TurnResult =
+  | {
+      readonly status: "done";
+      readonly turnId: TurnId;
+      readonly text: string;
+      readonly steps: number;
+      readonly usage: TokenUsage;
+    }
+  | { readonly status: "failed"; readonly turnId: TurnId; readonly error: Error }
+  | { readonly status: "interrupted"; readonly turnId: TurnId; readonly reason: string };
+
+/** Live only: never journaled, never replayed. A slow reader loses these and nothing else (E1). */
+export type SessionDelta =
+  | { readonly type: "text-delta"; readonly turnId: TurnId; readonly text: string }
+  | { readonly type: "tool-progress"; readonly turnId: TurnId; readonly callId: string; readonly text: string }
+  | { readonly type: "capture-progress"; readonly filesSeen: number; readonly bytesRead: number };
+
+/** A turn under way: its events and live parts as they come, and its end. */
+export interface Turn extends AsyncIterable<SessionEvent | SessionDelta> {
+  readonly id: TurnId;
+  /** `t<number>`. */
+  readonly number: number;
+  /** Never rejects. */
+  readonly done: Promise<TurnResult>;
+}
+
+export type GateAnswer = { readonly approve: true } | { readonly approve: false; readonly reason?: string | undefined };
+
+export interface Session extends AsyncDisposable {
+  readonly id: SessionId;
+  readonly fingerprint: string;
+  /** Queued while a turn runs. Rejects when the session is closed, faulted, or the signal aborts before it is admitted. */
+  submit(input: string, options?: Abortable): Promise<Turn>;
+  /** From `from` (default 1), without gap or repeat; goes on with what comes until the signal aborts or the session closes. */
+  events(options?: Abortable & { readonly from?: number | undefined }): AsyncIterable<SessionEvent>;
+  /** Resolves when no turn runs and none is queued. */
+  idle(options?: Abortable): Promise<void>;
+  /** Ends the running turn as interrupted; resolves when it is and `session-idle` is journaled. */
+  interrupt(options?: { readonly reason?: string | undefined }): Promise<void>;
+  /** Answers an open gate (T5). `session.unknown_gate` */
+  respond(gateId: string, answer: GateAnswer): Promise<void>;
+  setActiveLoop(name: string): Promise<LoopId>;
+  /** Throws `workspace.unavailable` where the rig has no placement (P2). */
+  readonly workspace: Workspace;
+  close(): Promise<void>;
+}

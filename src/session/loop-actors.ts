@@ -1,0 +1,69 @@
+/** The loops of a session: started once each, bound to its tree, and given back what was said in them. */
+import { mintLoopId } from "../core/index.js";
+import type { LoopId, SessionId } from "../core/index.js";
+import { emptyConversation, withEvents } from "../loop/index.js";
+import type { LoopDefinition, TurnTool } from "../loop/index.js";
+import type { NewEvent, SessionEvent } from "../session-store/index.js";
+import { bindTools } from "../tool/index.js";
+import type { AvailableBindings } from "../tool/index.js";
+import type { LoopActor, SessionTree } from "./session.js";
+
+/** Every loop that must live, with the id it has, and the events that start those that are new. */
+export async function startLoops(
+  sessionId: SessionId,
+  definitions: readonly LoopDefinition[],
+  tree: SessionTree | undefined,
+  ended: AbortSignal,
+  before: readonly SessionEvent[],
+): Promise<{ readonly actors: ReadonlyMap<string, LoopActor>; readonly started: readonly NewEvent[] }> {
+  const known = new Map<string, LoopId>();
+  for (const event of before) {
+    if (event.type === "loop-started" && event.loopId !== undefined) known.set(event.name, event.loopId);
+  }
+  const actors = new Map<string, LoopActor>();
+  const started: NewEvent[] = [];
+  for (const definition of definitions) {
+    const { name } = definition;
+    const loopId = known.get(name) ?? mintLoopId();
+    if (!known.has(name)) started.push({ type: "loop-started", name, loopId });
+    actors.set(name, {
+      loopId,
+      definition,
+      tools: await bindAll(definition, available(sessionId, loopId, tree, ended)),
+      conversation: withEvents(emptyConversation, before, loopId),
+    });
+  }
+  return { actors, started };
+}
+
+/** The loop that input goes to: the last one it was given to. */
+export function activeLoop(events: readonly SessionEvent[], fallback: string): string {
+  const changed = events.findLast((event) => event.type === "active-loop-changed");
+  return changed?.name ?? fallback;
+}
+
+async function bindAll(
+  definition: LoopDefinition,
+  bindings: AvailableBindings,
+): Promise<ReadonlyMap<string, TurnTool>> {
+  const tools = new Map<string, TurnTool>();
+  for (const each of definition.tools) {
+    for (const [name, tool] of await bindTools(each, bindings)) tools.set(name, tool);
+  }
+  return tools;
+}
+
+function available(
+  sessionId: SessionId,
+  loopId: LoopId,
+  tree: SessionTree | undefined,
+  ended: AbortSignal,
+): AvailableBindings {
+  if (tree === undefined) return { sessionId, loopId, ended };
+  const { root } = tree.workspace;
+  return {
+    ...{ sessionId, loopId, ended },
+    workspace: { root, coordinator: tree.owned.coordinator },
+    readWorkspace: { root },
+  };
+}

@@ -1,0 +1,199 @@
+/**
+ * A stored session goes on in a new process: its configuration is compared (R5), its root is the recorded one or is
+ * adopted or rebuilt (R7), and a turn that was cut short is settled, unless it waits for an answer: then it goes on.
+ */
+import type { SessionId } from "../core/index.js";
+import { ConfigurationDriftError, LooprigError, canonicalJson } from "../core/index.js";
+import { openTurn } from "../loop/index.js";
+import { createSessionStore } from "../session-store/index.js";
+import type { Journal, SessionEvent } from "../session-store/index.js";
+import { OwnedWorkspace, takeRoot } from "../workspace/index.js";
+import type { OwnedRoot } from "../workspace/index.js";
+import type { DriftChange, ResumeOptions, Session, SessionDefinition } from "./contracts.js";
+import { EventHub, publishing } from "./event-hub.js";
+import type { RunningSession, SessionTree } from "./session.js";
+import { assemble, commandOf, giveBack, readerOf } from "./start.js";
+import { TurnWindow } from "./turn-window.js";
+
+type Undo = (() => Promise<void> | void)[];
+
+export async function resumeSession(
+  definition: SessionDefinition,
+  id: SessionId,
+  options: ResumeOptions = {},
+): Promise<Session> {
+  const undo: Undo = [];
+  try {
+    return await resume(definition, id, options, undo);
+  } catch (error) {
+    await giveBack(undo);
+    throw error;
+  }
+}
+
+async function resume(
+  definition: SessionDefinition,
+  id: SessionId,
+  options: ResumeOptions,
+  undo: Undo,
+): Promise<Session> {
+  const { signal } = options;
+  const sessions = createSessionStore(definition.storage);
+  // Compared before anything is taken: a session that does not fit is left as it is.
+  const stored = await readAll(sessions.read(id, { signal }));
+  const drift = decideDrift(definition, stored, options);
+  const hub = new EventHub();
+  const command = commandOf(definition);
+  const wrap = (each: Journal): Journal => publishing(each, hub);
+  let tree: SessionTree | undefined;
+  let journal: Journal;
+  if (definition.placement === undefined) {
+    const opened = await sessions.open(id, { command }, { signal });
+    undo.push(() => opened.close());
+    journal = wrap(opened);
+  } else {
+    tree = await takeTree(definition, id, options, wrap, undo);
+    journal = tree.owned.journal;
+  }
+  const before = await readAll(sessions.read(id, { signal }));
+  if (drift.length > 0) {
+    await journal.append([
+      { type: "configuration-adopted", changes: drift.map(({ field, stored, live }) => ({ field, stored, live })) },
+    ]);
+  }
+  if (tree !== undefined && definition.placement?.mode === "session") {
+    await tree.owned.checkpoint({ trigger: "resume", signal });
+  }
+  const changed = before.findLast((event) => event.type === "active-loop-changed");
+  const session = await assemble(definition, { journal, hub, tree, before, active: changed?.name }, undo);
+  await settleTurn(definition, session, journal, tree, before);
+  return session;
+}
+
+async function takeTree(
+  definition: SessionDefinition,
+  id: SessionId,
+  { root, signal }: ResumeOptions,
+  wrap: (journal: Journal) => Journal,
+  undo: Undo,
+): Promise<SessionTree> {
+  const { placement } = definition;
+  if (placement === undefined) throw new Error("BUG: a session without a placement has no tree");
+  const reader = readerOf(placement, id);
+  // A session root that is gone is ours to build anew (P1); a fixed one only when that was asked for.
+  const recreate = root === "recreate" || placement.mode === "session";
+  const owned = await takeRoot(
+    reader,
+    {
+      ...{ command: commandOf(definition), capture: placement.capture, signal },
+      adoptRoot: root === "adopt",
+      missingRoot: recreate ? "recreate" : "refuse",
+      session: { id, resume: true, wrap },
+    },
+    undo,
+  );
+  const workspace = new OwnedWorkspace(owned, async () => undefined);
+  if (owned.missing) await rebuild(owned, workspace);
+  return { owned, workspace };
+}
+
+/** From the newest checkpoint of the root; a session that died before its first begins in an empty directory again. */
+async function rebuild(owned: OwnedRoot, workspace: OwnedWorkspace): Promise<void> {
+  const newest = (await workspace.history()).checkpoints.at(-1);
+  if (newest === undefined) {
+    throw new LooprigError(
+      "workspace_root.changed",
+      `Cannot build "${owned.reader.root}" anew: no checkpoint of it was taken`,
+      { root: owned.reader.root, state: "missing" },
+    );
+  }
+  await workspace.restore(newest.ref);
+}
+
+/** R5. Returns what was adopted. */
+function decideDrift(
+  definition: SessionDefinition,
+  stored: readonly SessionEvent[],
+  { drift, onDrift }: ResumeOptions,
+): readonly DriftChange[] {
+  const started = stored.find((event) => event.type === "session-started");
+  if (started?.manifest === undefined || started.fingerprint === definition.fingerprint) return [];
+  const usedLoops = stored.flatMap((event) => (event.type === "loop-started" ? [event.name] : []));
+  const changes = drift?.(started.manifest, definition.manifest, usedLoops) ?? [];
+  if (changes.length === 0 || wasAdopted(stored, changes)) return [];
+  const accepted =
+    onDrift === undefined
+      ? !changes.some(({ severity }) => severity === "breaking")
+      : onDrift({ changes }) === "accept";
+  if (accepted) return changes;
+  throw new ConfigurationDriftError(
+    "configuration.drift",
+    `Cannot resume session ${started.sessionId}: its configuration differs in ${changes.map(({ field }) => field).join(", ")}; resume it with the rig it was started with, or accept the difference`,
+    { changes },
+  );
+}
+
+/** The very differences that were accepted at an earlier resume are not asked about again. */
+function wasAdopted(stored: readonly SessionEvent[], changes: readonly DriftChange[]): boolean {
+  const adopted = stored.findLast((event) => event.type === "configuration-adopted");
+  const plain = changes.map(({ field, stored: before, live }) => ({ field, stored: before, live }));
+  return adopted !== undefined && canonicalJson(adopted.changes) === canonicalJson(plain);
+}
+
+async function readAll(events: AsyncIterable<SessionEvent>): Promise<readonly SessionEvent[]> {
+  const all: SessionEvent[] = [];
+  for await (const event of events) all.push(event);
+  return all;
+}
+
+/** A turn that was cut short ends as interrupted, with its window; one that waits for an answer goes on. */
+async function settleTurn(
+  definition: SessionDefinition,
+  session: RunningSession,
+  journal: Journal,
+  tree: SessionTree | undefined,
+  before: readonly SessionEvent[],
+): Promise<void> {
+  const started = before.findLast((event) => event.type === "turn-started");
+  const ended = before.some((event) => isTurnEnd(event) && event.turnId === started?.turnId);
+  if (started?.turnId === undefined || ended) return;
+  const { turnId, loopId } = started;
+  const baseline = before.findLast(
+    (event) =>
+      event.type === "workspace-checkpointed" && event.trigger === "baseline" && event.turnId === started.turnId,
+  );
+  const from = baseline?.type === "workspace-checkpointed" ? baseline.ref : undefined;
+  const window = tree === undefined ? undefined : new TurnWindow(tree.owned, turnId, started.order, from);
+  const loop = definition.loops.find(({ name }) =>
+    before.some((event) => event.type === "loop-started" && event.name === name && event.loopId === loopId),
+  );
+  const open = loopId === undefined || loop === undefined ? undefined : openTurn(before, loopId, loop.limits);
+  if (open !== undefined && session.waitsForAnswer) {
+    session.continueTurn({ open, number: started.number, input: started.input, window });
+    return;
+  }
+  const owned = tree?.owned;
+  const order = async (): Promise<number> =>
+    owned === undefined ? journal.head + 1 : (await owned.reader.record.draw({}, owned.reader.clock())).order;
+  const closed =
+    window === undefined
+      ? { events: [], changed: 0, order: await order() }
+      : await window.close(order, { settled: true });
+  await journal.append([
+    ...closed.events,
+    {
+      ...{
+        type: "turn-interrupted",
+        turnId,
+        order: closed.order,
+        changed: closed.changed,
+        reason: "looprig was killed",
+      },
+      ...(loopId === undefined ? {} : { loopId }),
+    },
+    { type: "session-idle" },
+  ]);
+}
+
+const isTurnEnd = (event: SessionEvent): boolean =>
+  event.type === "turn-done" || event.type === "turn-failed" || event.type === "turn-interrupted";
