@@ -3,6 +3,7 @@ import { LooprigError, WorkspaceRootBusyError } from "../core/index.js";
 import { errorDocument, errorText } from "./error-report.js";
 import type { ErrorContext } from "./error-report.js";
 import { Interrupted } from "./interrupt.js";
+import { OutputFailed } from "./output.js";
 import { plainStyle } from "./style.js";
 import { at, holder, home, path, root, second } from "./testing/samples.js";
 
@@ -65,6 +66,44 @@ describe("a failure on stderr", () => {
   test("the library's hint stands where we have none of our own", () => {
     const error = new LooprigError("usage.invalid", "Cannot", { field: "x", wanted: "y" }, { hint: "looprig --help" });
     expect(errorText(error, context())).toBe("looprig: Cannot\n  looprig --help\n");
+  });
+
+  test("a hint shows nothing that a terminal would act on", () => {
+    const error = new LooprigError("usage.invalid", "Cannot", { field: "x", wanted: "y" }, { hint: "x\u001b[2J\ny" });
+    expect(errorText(error, context())).toBe("looprig: Cannot\n  x\ufffd[2J\ufffdy\n");
+  });
+
+  test("a root that is too broad is mended on the command line, not with an option of the library", () => {
+    const error = new LooprigError("workspace_placement.root_too_broad", "… allow it with allowBroadRoot", {
+      ...{ root: home as typeof root, reason: "a home directory" },
+    });
+    expect(errorText(error, context())).toBe(
+      "looprig: Cannot use ~ as a root: it is a home directory; choose a directory inside it\n" +
+        "  --root DIR names one, or start looprig inside it\n",
+    );
+  });
+
+  test("an unprotected turn lists its paths, not without end, and the way that replaces what no record explains", () => {
+    const told = (n: number): string[] => {
+      const paths = Array.from({ length: n }, (_, i) => path(`f${i}`));
+      return errorText(new LooprigError("undo.unprotected", "Cannot undo t1", { turn: "t1", paths }), context()).split(
+        "\n",
+      );
+    };
+    expect(told(2)).toEqual([
+      ...["looprig: Cannot undo t1", "  f0", "  f1", "  looprig diff t1^ now shows what is different"],
+      ...["  looprig restore t1^ --exact -- PATH brings back single files", ""],
+    ]);
+    expect(told(60)).toHaveLength(1 + 50 + 1 + 2 + 1);
+    expect(told(60)[51]).toBe("  … and 10 more; --json lists all");
+  });
+
+  test("an output that could not be written is told in words", () => {
+    const cause = Object.assign(new Error("ENOSPC: no space left on device, write"), { code: "ENOSPC" });
+    expect(errorText(new OutputFailed(cause), context())).toBe(
+      "looprig: Cannot write the output: no space left on device (ENOSPC); looprig status and looprig log show what was done\n",
+    );
+    expect(errorDocument(new OutputFailed(cause), context()).code).toBe("output");
   });
 
   test("an interruption needs no words", () => expect(errorText(new Interrupted("SIGINT"), context())).toBe(""));

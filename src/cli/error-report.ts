@@ -5,8 +5,9 @@ import { bytes } from "./amounts.js";
 import { columns } from "./columns.js";
 import { holderLine } from "./holder-line.js";
 import { Interrupted } from "./interrupt.js";
+import { OutputFailed } from "./output.js";
 import { sessionNames } from "./session-names.js";
-import { displayRoot, oneLine, shellWord } from "./spelling.js";
+import { displayRoot, oneLine, shellWord, visible } from "./spelling.js";
 import type { Style } from "./style.js";
 
 export interface ErrorContext {
@@ -24,7 +25,7 @@ export function errorText(error: unknown, context: ErrorContext): string {
   const lines = [
     `looprig: ${context.style.red(message)}`,
     ...(known ? detailLines(error).map((line) => `  ${line}`) : []),
-    ...(known ? hintsOf(error, context) : []).map((hint) => `  ${hint}`),
+    ...(known ? hintsOf(error, context) : []).map((hint) => `  ${visible(hint)}`),
   ];
   return lines.map((line) => `${line}\n`).join("");
 }
@@ -40,7 +41,7 @@ export interface ErrorDocument {
 export function errorDocument(error: unknown, context: Omit<ErrorContext, "style">): ErrorDocument {
   const schema = "looprig.error/1";
   if (!isLooprigError(error)) {
-    const code = error instanceof Interrupted ? "interrupted" : "internal";
+    const code = error instanceof Interrupted ? "interrupted" : error instanceof OutputFailed ? "output" : "internal";
     return { schema, code, message: unexpected(error), details: {} };
   }
   const { code, message, details } = error;
@@ -49,7 +50,11 @@ export function errorDocument(error: unknown, context: Omit<ErrorContext, "style
 }
 
 const unexpected = (error: unknown): string =>
-  error instanceof Error ? `${error.name === "Error" ? "" : `${error.name}: `}${error.message}` : String(error);
+  error instanceof OutputFailed
+    ? error.message
+    : error instanceof Error
+      ? `${error.name === "Error" ? "" : `${error.name}: `}${error.message}`
+      : String(error);
 
 type Known = LooprigErrorOf<ErrorCode>;
 
@@ -64,6 +69,10 @@ function messageOf(error: Known, { home, now }: Pick<ErrorContext, "home" | "now
       const who =
         holder === undefined ? " by a command that has only just begun" : `: ${holderLine(holder, now, name)}`;
       return `${displayRoot(root, home)} ${where} in use${who}`;
+    }
+    case "workspace_placement.root_too_broad": {
+      const { root, reason } = error.details;
+      return `Cannot use ${displayRoot(root, home)} as a root: it is ${reason}; choose a directory inside it`;
     }
     case "lease.held": {
       const { holder } = error.details;
@@ -93,7 +102,7 @@ function detailLines(error: Known): readonly string[] {
     case "restore.unprotected":
     case "undo.unprotected":
     case "undo.needs_consent":
-      return error.details.paths.map((path) => displayName(path));
+      return firstOf(error.details.paths.map((path) => displayName(path)));
     case "ref.ambiguous":
     case "session.ambiguous":
       return error.details.candidates;
@@ -103,6 +112,14 @@ function detailLines(error: Known): readonly string[] {
       return [];
   }
 }
+
+/** A list that scrolls the message away helps nobody; `--json` has all of it. */
+const listedMax = 50;
+
+const firstOf = (lines: readonly string[]): readonly string[] =>
+  lines.length <= listedMax + 1
+    ? lines
+    : [...lines.slice(0, listedMax), `… and ${lines.length - listedMax} more; --json lists all`];
 
 /** What to type next. The library's hint is for programs; where the command line has words of its own, they stand instead. */
 function hintsOf(error: Known, context: Pick<ErrorContext, "startedFrom">): readonly string[] {
@@ -132,7 +149,7 @@ function ownHints(error: Known, { startedFrom }: Pick<ErrorContext, "startedFrom
       ];
     }
     case "workspace_placement.root_too_broad":
-      return ["Choose a directory inside it: --root DIR"];
+      return ["--root DIR names one, or start looprig inside it"];
     case "capture.too_large":
       return ["Leave out what need not be kept with --exclude, or take all of it with --allow-large"];
     case "ref.unknown":
@@ -143,7 +160,9 @@ function ownHints(error: Known, { startedFrom }: Pick<ErrorContext, "startedFrom
       return ["Choose a directory that is empty or does not exist yet"];
     case "undo.unprotected":
       return [
-        `looprig diff ${error.details.turn}^ now shows what is different; looprig restore ${error.details.turn}^ -- PATH brings back single files`,
+        `looprig diff ${error.details.turn}^ now shows what is different`,
+        // Without --exact it would keep the very files that have to go back: no record explains their bytes.
+        `looprig restore ${error.details.turn}^ --exact -- PATH brings back single files`,
       ];
     default:
       return [];

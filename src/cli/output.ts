@@ -38,7 +38,7 @@ export class Output {
         else if (isGone(error, this.terminal)) {
           this.#closed = true;
           resolve();
-        } else reject(error);
+        } else reject(new OutputFailed(error));
       });
     });
   }
@@ -50,6 +50,16 @@ export class Output {
       this.#stream.on("error", () => undefined);
     }
     return this.#stream;
+  }
+}
+
+/** What was to be said could not be. Whatever the command had done by then is done. */
+export class OutputFailed extends Error {
+  constructor(cause: Error) {
+    // Node's own message ends in the name of the system call, which says nothing to people.
+    const why = cause.message.replace(/^([A-Z][A-Z0-9]+): (.*), [a-z]+$/, "$2 ($1)");
+    super(`Cannot write the output: ${why}; looprig status and looprig log show what was done`, { cause });
+    this.name = "OutputFailed";
   }
 }
 
