@@ -6,6 +6,7 @@
  */
 import { LooprigError } from "../core/index.js";
 import { nearest } from "./nearest.js";
+import { shellWord } from "./spelling.js";
 
 interface Named {
   /** `--name`, `-n`; the first is the one that errors speak of. */
@@ -191,8 +192,9 @@ function checkOperands<O extends OptionSpecs>(grammar: Grammar<O>, operands: rea
     const hint =
       grammar.rest === "none"
         ? `looprig ${grammar.command} --help`
-        : `looprig ${[grammar.command, ...operands.slice(0, grammar.operands.length)].join(" ")} -- ${operands
+        : `looprig ${[grammar.command, ...operands.slice(0, grammar.operands.length).map(shellWord)].join(" ")} -- ${operands
             .slice(grammar.operands.length)
+            .map(shellWord)
             .join(" ")}`;
     throw usage(
       extra,

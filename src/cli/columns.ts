@@ -20,12 +20,16 @@ export interface ColumnOptions {
   readonly least?: readonly number[];
 }
 
+/** A cell wider than this stands out of its column instead of widening it: one long name must not move every other row. */
+const widestCell = 60;
+
 export function columns(rows: readonly (readonly Cell[])[], options: ColumnOptions = {}): string[] {
   const widths: number[] = [...(options.least ?? [])];
   for (const row of rows) {
     row.forEach((cell, i) => {
       const spans = typeof cell !== "string" && cell.spans === true;
-      widths[i] = Math.max(widths[i] ?? 0, spans ? 0 : displayWidth(textOf(cell)));
+      const width = spans ? 0 : displayWidth(textOf(cell));
+      widths[i] = Math.max(widths[i] ?? 0, width > widestCell ? 0 : width);
     });
   }
   return rows.map((row) => {

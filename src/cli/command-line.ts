@@ -10,6 +10,7 @@ import { globalOptions } from "./global-options.js";
 import { overviewHelp } from "./help.js";
 import { armInterrupts } from "./interrupt.js";
 import { nearest } from "./nearest.js";
+import { shellWord } from "./spelling.js";
 import { styleFor } from "./style.js";
 import { version } from "./version.js";
 
@@ -63,7 +64,7 @@ async function load(name: string): Promise<Command> {
     name,
     `Cannot run ${JSON.stringify(name)}: there is no such command${close === undefined ? "" : `; did you mean ${close}`}`,
     `one of ${Object.keys(commands).join(", ")}`,
-    close === undefined ? `looprig exec -- ${name} runs a program of that name` : "looprig --help",
+    close === undefined ? `looprig exec -- ${shellWord(name)} runs a program of that name` : "looprig --help",
   );
 }
 

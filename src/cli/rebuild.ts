@@ -10,7 +10,7 @@ import { receiptDocument } from "./documents.js";
 import { exit } from "./exit-codes.js";
 import { withView, withWorkspace } from "./place.js";
 import type { Place } from "./place.js";
-import { shellWord } from "./spelling.js";
+import { oneLine, shellWord } from "./spelling.js";
 
 export interface Rebuilding {
   readonly ref: string;
@@ -36,7 +36,7 @@ export async function rebuild(context: Context, place: Place, { ref, paths, dryR
       "PATH",
       `Cannot restore single paths of ${root}: it is gone; build it again first, or use --to`,
       "no paths",
-      `looprig restore ${ref} --root ${shellWord(place.root)}`,
+      `looprig restore ${shellWord(ref)} --root ${shellWord(place.root)}`,
     );
   }
   const resolved = await withView(context, place, async (view) => view.resolve(ref, { signal }));
@@ -79,4 +79,4 @@ const dryDocument = (entry: string): object => ({
 });
 
 const nameOf = ({ checkpoint, given }: ResolvedRef): string =>
-  checkpoint === undefined ? given : `c${checkpoint.number}`;
+  checkpoint === undefined ? oneLine(given) : `c${checkpoint.number}`;

@@ -1,5 +1,5 @@
 /** `restore --to DIR`: the files of a snapshot, written where nothing stands yet. It replaces nothing, so it asks nothing. */
-import { isWithin } from "../core/index.js";
+import { displayName, isWithin } from "../core/index.js";
 import type { WorkspacePath } from "../core/index.js";
 import { usage } from "./args.js";
 import { bytes, count } from "./amounts.js";
@@ -7,7 +7,7 @@ import type { Context } from "./context.js";
 import { exit } from "./exit-codes.js";
 import { withView } from "./place.js";
 import type { Place } from "./place.js";
-import { shellWord } from "./spelling.js";
+import { oneLine, shellWord } from "./spelling.js";
 import { listTree } from "./tree-listing.js";
 
 export interface Elsewhere {
@@ -46,16 +46,20 @@ export async function writeElsewhere(context: Context, place: Place, wish: Elsew
     if (wish.dryRun) {
       if (context.globals.json) await context.document("restore", place.root, fields);
       else
-        await context.print(`${count(written.length, "file")} of ${from} to write to ${dest}. Nothing was written.\n`);
+        await context.print(
+          `${count(written.length, "file")} of ${oneLine(from)} to write to ${displayName(dest)}. Nothing was written.\n`,
+        );
       return exit.done;
     }
     const done = await view.materialize(wish.ref, dest, { paths: wish.paths, signal });
     if (context.globals.json) await context.document("restore", place.root, fields);
     else {
       const left =
-        omitted.length === 0 ? "" : ` ${count(omitted.length, "path")} were never captured and are not there.`;
+        omitted.length === 0
+          ? ""
+          : ` ${count(omitted.length, "path")} ${omitted.length === 1 ? "was never captured and is" : "were never captured and are"} not there.`;
       await context.report(
-        `${count(written.length, "file")} of ${from} written to ${shellWord(dest)}, ${bytes(done.bytes)}.${left}\n`,
+        `${count(written.length, "file")} of ${oneLine(from)} written to ${shellWord(dest)}, ${bytes(done.bytes)}.${left}\n`,
       );
     }
     return exit.done;

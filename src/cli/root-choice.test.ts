@@ -58,6 +58,11 @@ describe("a root without a history", () => {
     expect(withoutHistoryHint(choice)).toBe("--root /home/ada/other");
   });
 
+  test("is typed as a shell reads it back", () => {
+    const choice = chooseRoot(undefined, "/srv", [{ root: "/srv/a b\n", lastAt: new Date(0) }]);
+    expect(withoutHistoryHint(choice)).toBe("--root $'/srv/a b\\x0a'");
+  });
+
   test("says how to begin where there is none at all", () => {
     const choice = chooseRoot(undefined, "/home/ada", []);
     expect(withoutHistory(choice, same)).toBe("looprig has no history of /home/ada");

@@ -3,6 +3,8 @@
  * one. Pure; all paths are canonical.
  */
 
+import { shellWord } from "./spelling.js";
+
 export interface RootChoice {
   readonly root: string;
   /** Whether looprig has a history of it. */
@@ -60,7 +62,7 @@ export function withoutHistory(choice: RootChoice, display: (root: string) => st
 /** What to type next about a root without a history. */
 export function withoutHistoryHint(choice: RootChoice): string {
   const other = choice.above ?? choice.below[0];
-  return other === undefined ? "looprig exec -- <command>" : `--root ${other}`;
+  return other === undefined ? "looprig exec -- <command>" : `--root ${shellWord(other)}`;
 }
 
 const isAtOrBelow = (path: string, ancestor: string): boolean =>

@@ -1,4 +1,7 @@
+import { execFileSync } from "node:child_process";
+import fc from "fast-check";
 import { describe, expect, test } from "vitest";
+import { nameToBytes } from "../core/index.js";
 import { bytes, count, duration, number } from "./amounts.js";
 import { changeLines } from "./change-lines.js";
 import { columns, displayWidth, fit } from "./columns.js";
@@ -86,6 +89,17 @@ describe("columns", () => {
     ).toBe("<a>    b");
   });
 
+  test("one very long name does not move the other rows", () => {
+    const long = "x".repeat(61);
+    expect(
+      columns([
+        [long, "1"],
+        ["a", "2"],
+        ["bcd", "3"],
+      ]),
+    ).toEqual([`${long}  1`, "a    2", "bcd  3"]);
+  });
+
   test("cut what is too wide with an ellipsis", () => {
     expect(fit("abcdef", 4)).toBe("abc…");
     expect(fit("日本語", 4)).toBe("日…");
@@ -106,6 +120,22 @@ describe("roots and words", () => {
       "'a b'",
       `'it'\\''s'`,
     ]);
+  });
+
+  test("a word that a terminal could not show is still one that a shell reads back", () => {
+    expect(shellWord("a\nb")).toBe("$'a\\x0ab'");
+    expect(shellWord("caf\udce9 it's")).toBe("$'caf\\xe9 it\\'s'");
+    fc.assert(
+      fc.property(
+        fc.array(fc.constantFrom("a", "0", "'", " ", "\\", "\n", "\u001b", "\u202e", "\udce9", "é", "$")),
+        (characters) => {
+          const word = characters.join("");
+          const read = execFileSync("bash", ["-c", `printf %s ${shellWord(word)}`]);
+          expect(read.equals(nameToBytes(word))).toBe(true);
+        },
+      ),
+      { numRuns: 40 },
+    );
   });
 });
 
