@@ -319,6 +319,8 @@ export interface ErrorDetails {
   "exec.not_found": { readonly command: string };
   /** The command to run exists but cannot be run. */
   "exec.not_executable": { readonly command: string };
+  /** The command ran to its end, but that could not be recorded. Do not run it again; the next command here settles its turn. */
+  "exec.unrecorded": { readonly turn: number; readonly exitCode: number };
   /** The command line is wrong; `field` names the option or argument. */
   "usage.invalid": { readonly field: string; readonly wanted: string };
   /** The action needs a yes, and there is no terminal to ask on. Repeat it with --yes. */

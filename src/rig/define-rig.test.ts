@@ -488,7 +488,7 @@ describe("a definition", () => {
   test("R2: names the lease of its root by the digest of the canonical root", async () => {
     const { placement } = await definitionOf(placed("exclusiveWorkspace", { root: at("link") }));
     if (placement?.mode !== "exclusive") throw new Error("the placement is exclusive");
-    const workspace = await openWorkspace({ ...placement, storage: placement.store });
+    const workspace = await openWorkspace({ root: placement.root, storage: placement.store });
     try {
       const [lease] = await storage.leaser.list("workspace-roots/");
       expect(lease?.name).toBe(`workspace-roots/${sha256Hex(at("repo"))}`);

@@ -11,6 +11,7 @@ import {
   Directory,
   displayName,
   errnoOf,
+  isLooprigError,
   joinPath,
   pacer,
   SnapshotError,
@@ -140,7 +141,12 @@ class Capture implements Disposable {
   }
 
   async run(): Promise<CaptureResult> {
-    await this.#walk.run();
+    try {
+      await this.#walk.run();
+    } catch (error) {
+      // Below the root an unreadable directory is an entry of the tree; the root itself has nothing to stand in.
+      throw isLooprigError(error) || errnoOf(error) === undefined ? error : rootUnreadable(this.#options.root, error);
+    }
     if (this.#storing && !this.#options.allowLarge) this.#assertSize();
     this.#known = await this.#environment.statIndexes.load(this.#head, this.#pace);
     try {
@@ -488,7 +494,7 @@ function rootUnreadable(root: string, cause?: unknown): SnapshotError {
   const errno = errnoOf(cause);
   return new SnapshotError(
     "capture.root_unreadable",
-    `Cannot capture "${displayName(root)}": ${errno === undefined ? "it is not the directory it was, or no absolute path" : `it cannot be opened as a directory (${errno})`}`,
+    `Cannot capture "${displayName(root)}": ${errno === undefined ? "it is not the directory it was, or no absolute path" : `it cannot be read as a directory (${errno})`}`,
     { root },
     { cause },
   );

@@ -215,7 +215,10 @@ export function preorder(top: FoundDirectory): FoundDirectory[] {
   return all;
 }
 
-/** Counts regular files and sums allocated sizes, the directories' own `allocatedBytes` included. */
+/**
+ * Counts regular files and sums what capturing them costs, the directories' own `allocatedBytes` included: what they take on
+ * disk, or their size where holes make that larger, since holes are read like anything else.
+ */
 export function measure(all: readonly FoundDirectory[]): { readonly files: number; readonly allocatedBytes: number } {
   let files = 0;
   for (const directory of all) directory.allocatedBytes = 0;
@@ -223,7 +226,7 @@ export function measure(all: readonly FoundDirectory[]): { readonly files: numbe
     for (const entry of directory.entries) {
       if (entry.kind !== "file") continue;
       files++;
-      directory.allocatedBytes += Number(entry.stats.blocks) * statBlockBytes;
+      directory.allocatedBytes += Math.max(Number(entry.stats.blocks) * statBlockBytes, Number(entry.stats.size));
     }
     if (directory.parent) directory.parent.allocatedBytes += directory.allocatedBytes;
   }

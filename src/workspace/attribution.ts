@@ -4,6 +4,7 @@
  * A window explains the bytes at a path when it changed that path and left exactly these bytes. That makes the answer
  * independent of time stamps, and lets bytes that an undo or restore put back regain the attribution they had (U8).
  */
+import { isLooprigError } from "../core/index.js";
 import type { Abortable, SessionId, WorkspacePath } from "../core/index.js";
 import { isSameEntry } from "../workspace-store/index.js";
 import type { TreeEntry, WorkspaceStore } from "../workspace-store/index.js";
@@ -53,12 +54,17 @@ export class Attribution {
   }
 
   async #add(store: WorkspaceStore, window: Window, options: Abortable): Promise<void> {
-    const [from, to] = [await store.open(window.from, options), await store.open(window.to, options)];
-    for await (const change of store.diff(from, to, options)) {
-      const known = this.#byPath.get(change.path);
-      const explanation = { window, after: change.after };
-      if (known === undefined) this.#byPath.set(change.path, [explanation]);
-      else known.push(explanation);
+    try {
+      const [from, to] = [await store.open(window.from, options), await store.open(window.to, options)];
+      for await (const change of store.diff(from, to, options)) {
+        const known = this.#byPath.get(change.path);
+        const explanation = { window, after: change.after };
+        if (known === undefined) this.#byPath.set(change.path, [explanation]);
+        else known.push(explanation);
+      }
+    } catch (error) {
+      // A damaged tree explains nothing more: what it alone explained counts as nobody's, and is kept.
+      if (!isLooprigError(error, "snapshot.unknown", "snapshot.object_missing", "snapshot.object_damaged")) throw error;
     }
   }
 

@@ -33,8 +33,18 @@ export function captureRules(
   };
 }
 
+const openOptionNames: readonly string[] = [
+  ...["root", "storage", "signal", "onProgress", "adoptRoot", "shared", "allowBroadRoot", "acceptRunning"],
+  ...["baseline", "missingRoot", "capture", "command"],
+];
+
 /** Throws `option.invalid` naming the field, before any I/O. */
 export function checkOpenOptions(options: OpenWorkspaceOptions): void {
+  const given: unknown = options;
+  if (typeof given !== "object" || given === null) throw invalid("options", given, "an object with at least `root`");
+  const unknown = Object.keys(given).find((name) => !openOptionNames.includes(name));
+  // A misspelt option would silently be one that was not given.
+  if (unknown !== undefined) throw invalid(unknown, unknown, `one of ${openOptionNames.join(", ")}`);
   if (typeof options.root !== "string") throw invalid("root", options.root, "the path of a directory");
   for (const field of ["shared", "allowBroadRoot", "acceptRunning", "adoptRoot", "baseline"] as const) {
     optional(field, options[field], "true or false", (value) => typeof value === "boolean");
@@ -84,6 +94,10 @@ const captureMembers: Readonly<
 export function captureProblem(given: unknown): CaptureProblem | undefined {
   if (typeof given !== "object" || given === null) return { field: "", given, wanted: "an object" };
   const members = given as Readonly<Record<string, unknown>>;
+  const unknown = Object.keys(members).find((name) => !captureSettingNames.includes(name));
+  if (unknown !== undefined) {
+    return { field: unknown, given: unknown, wanted: `one of ${captureSettingNames.join(", ")}` };
+  }
   const wrong = (Object.keys(captureMembers) as (keyof CaptureSettings)[]).find(
     (field) => members[field] !== undefined && !captureMembers[field].holds(members[field]),
   );

@@ -6,6 +6,7 @@ import type {
   Abortable,
   CanonicalRoot,
   LeaseHolder,
+  LooprigError,
   SessionId,
   SnapshotRef,
   TurnId,
@@ -102,6 +103,8 @@ export interface Change {
   readonly kind: "added" | "edited" | "deleted";
   /** What stands there, or stood there if it was deleted. */
   readonly entry: EntryKind;
+  /** False when what was there before or after was left out of the capture: undo cannot bring it back. */
+  readonly captured: boolean;
   readonly by: ChangedBy;
 }
 
@@ -171,7 +174,8 @@ export interface RestorePlan {
 }
 
 export interface RestoreReceipt extends Omit<RestorePlan, "writes" | "deletes"> {
-  readonly result: "done" | "partly" | "conflict" | "nothing";
+  /** "refused": what the entry changed was not captured, so none of it can be brought back. */
+  readonly result: "done" | "partly" | "conflict" | "nothing" | "refused";
   readonly written: readonly WorkspacePath[];
   readonly deleted: readonly WorkspacePath[];
   /** The tree before, in which everything overwritten or deleted is kept. Null when nothing was written. */
@@ -214,6 +218,8 @@ export interface ExecResult {
   readonly durationMs: number;
   readonly protected: boolean;
   readonly undone: boolean;
+  /** Why `undoOnFailure` did not undo. */
+  readonly undoFailure?: LooprigError | undefined;
 }
 
 /** Reading, without a lease; nothing is written but a private cache. Works beside a live session. */

@@ -10,7 +10,7 @@
  * 6. closing capture; `workspace-checkpointed`, `workspace-changed` and `turn-done` in one append
  * A crash between 4 and 6 leaves an open turn; the next session that takes the root closes it (`settle-sessions`).
  */
-import { isLooprigError, mintCallId, mintTurnId, raceAbort } from "../core/index.js";
+import { LooprigError, isLooprigError, mintCallId, mintTurnId, raceAbort } from "../core/index.js";
 import type { CallId, SnapshotRef, TurnId } from "../core/index.js";
 import type { EventOf, NewEvent, SessionEvent } from "../session-store/index.js";
 import type { Tree } from "../workspace-store/index.js";
@@ -24,6 +24,7 @@ import type { OwnedRoot, TakenCheckpoint } from "./owned-root.js";
 
 export interface FinishedTurn {
   readonly number: number;
+  readonly turnId: TurnId;
   readonly exit: CommandExit;
   /** How long the command ran, without our captures. */
   readonly durationMs: number;
@@ -58,7 +59,9 @@ export async function runTurn(
   const restoreSignals = options.foreground === true ? passSignals((name) => running.signal(name)) : undefined;
   try {
     const { exit, durationMs, interrupted } = await supervise(running, turn, options);
-    const finished = await turn.finish(exit, interrupted);
+    const finished = await turn.finish(exit, interrupted).catch((error: unknown) => {
+      throw interrupted === undefined ? turn.unrecorded(exit, error) : (interrupted as Error);
+    });
     if (interrupted !== undefined) throw interrupted as Error;
     return { ...finished, durationMs };
   } finally {
@@ -213,11 +216,24 @@ class Turn {
     await this.#owned.append({ type: "session-idle" });
     return {
       number: this.#number,
+      turnId: this.#turnId,
       exit,
       from: this.#baseline.result.tree,
       to: closing?.result.tree,
       checkpoints: this.#checkpoints,
     };
+  }
+
+  /** The command did its work; what failed after it must not read as if it had not run. */
+  unrecorded({ exitCode }: CommandExit, cause: unknown): Error {
+    if (!isLooprigError(cause)) return cause as Error;
+    return new LooprigError(
+      "exec.unrecorded",
+      `The command ran and ended with ${exitCode}, but the end of t${this.#number} could not be recorded (${cause.message}); ` +
+        "the next looprig command that writes here settles it",
+      { turn: this.#number, exitCode },
+      { cause },
+    );
   }
 
   /**

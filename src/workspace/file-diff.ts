@@ -3,9 +3,10 @@
  * or too large to compare within reason, is only said to differ.
  */
 import { createTwoFilesPatch, diffLines } from "diff";
-import { displayName } from "../core/index.js";
+import { displayName, isLooprigError } from "../core/index.js";
 import type { Abortable } from "../core/index.js";
 import type { TreeChange, TreeEntry } from "../workspace-store/index.js";
+import type { ChangedBy } from "./changed-by.js";
 import type { Change, EntryKind, FileDiff } from "./contracts.js";
 
 /** Gives the bytes of a file entry on one side of the comparison. */
@@ -17,7 +18,7 @@ const textBytesMax = 1024 * 1024;
 const editsMax = 2_000;
 const scriptMsMax = 200;
 
-type Side = { readonly text: string } | "absent" | "binary" | "large";
+type Side = { readonly text: string } | "absent" | "binary" | "large" | "lost";
 
 export const changeKind = (change: Pick<TreeChange, "before" | "after">): Change["kind"] =>
   change.before === undefined ? "added" : change.after === undefined ? "deleted" : "edited";
@@ -26,6 +27,14 @@ export function entryKind(change: Pick<TreeChange, "before" | "after">): EntryKi
   const kind = (change.after ?? change.before)?.kind;
   return kind === "directory" || kind === "symlink" ? kind : "file";
 }
+
+export const describeChange = (change: TreeChange, by: ChangedBy): Change => ({
+  path: change.path,
+  kind: changeKind(change),
+  entry: entryKind(change),
+  captured: change.before?.kind !== "omitted" && change.after?.kind !== "omitted",
+  by,
+});
 
 /** Counts lines at once and keeps no text: `text()` reads the sides again. */
 export async function fileDiff(
@@ -62,9 +71,15 @@ async function side(
   if (entry.kind === "symlink") return { text: entry.target };
   if (entry.size > comparedBytesMax) return "large";
   const parts: Uint8Array[] = [];
-  for await (const part of read(entry, change)) {
-    options.signal?.throwIfAborted();
-    parts.push(part);
+  try {
+    for await (const part of read(entry, change)) {
+      options.signal?.throwIfAborted();
+      parts.push(part);
+    }
+  } catch (error) {
+    // A listing goes on around damage; whoever asks for the bytes themselves is told.
+    if (isLooprigError(error, "snapshot.object_damaged", "snapshot.object_missing")) return "lost";
+    throw error;
   }
   const bytes = Buffer.concat(parts);
   // git's rule of thumb: a NUL in the first 8 000 bytes is no text.
@@ -106,10 +121,7 @@ function render(change: TreeChange, kind: Change["kind"], before: Side, after: S
     heading.push(`${name}/: mode ${octal(from.mode)} became ${octal(to.mode)}`);
   }
   const [a, b] = [textOf(before), textOf(after)];
-  if (a === undefined || b === undefined)
-    heading.push(
-      `${name}: ${before === "large" || after === "large" ? "too large to compare by lines" : "binary"}, ${kind}`,
-    );
+  if (a === undefined || b === undefined) heading.push(`${name}: ${incomparable(before, after)}, ${kind}`);
   else if (a !== b) {
     const patch = createTwoFilesPatch(
       from === undefined ? "/dev/null" : `a/${name}`,
@@ -126,6 +138,11 @@ function render(change: TreeChange, kind: Change["kind"], before: Side, after: S
     );
   }
   return heading.map((part) => (part.endsWith("\n") ? part : `${part}\n`)).join("");
+}
+
+function incomparable(before: Side, after: Side): string {
+  if (before === "lost" || after === "lost") return "content missing or damaged in the store";
+  return before === "large" || after === "large" ? "too large to compare by lines" : "binary";
 }
 
 const octal = (mode: number): string => mode.toString(8).padStart(4, "0");

@@ -49,7 +49,7 @@ export interface FoldedHistory extends RootHistory {
   readonly restorations: readonly Restoration[];
   /** Entries that were undone and can be put back, the next one last. */
   readonly redoable: readonly UndoEntryName[];
-  /** Sessions that are neither live nor closed: the next writer settles them. */
+  /** Sessions that are not live and left something open: the next writer settles them. */
   readonly orphans: readonly SessionId[];
 }
 
@@ -76,7 +76,7 @@ export function foldHistory(root: CanonicalRoot, known: boolean, traces: readonl
     windows,
     restorations,
     redoable,
-    orphans: traces.filter((trace) => !trace.live && !isClosed(trace)).map((trace) => trace.id),
+    orphans: traces.filter((trace) => !trace.live && !isSettled(trace)).map((trace) => trace.id),
   };
 }
 
@@ -154,7 +154,8 @@ function foldSession(trace: SessionTrace, into: Folding): void {
           });
           turn.from ??= from;
           turn.to = to;
-          if (!opened) turn.protected = false;
+          // Both its trees are known now, whatever failed on the way there.
+          turn.protected = opened;
         }
         break;
       case "turn-done":
@@ -198,7 +199,7 @@ function endTurn(turn: Mutable<TurnSummary>, event: EventOf<"turn-done" | "turn-
   if (event.head !== undefined) turn.endHead = event.head;
   if (event.type === "turn-done" && event.exitCode !== undefined) turn.exitCode = event.exitCode;
   // Equal refs journal no window: a turn that changed nothing ends where it began.
-  if (turn.to === undefined && turn.changed === 0 && turn.from !== undefined) turn.to = turn.from;
+  if (turn.to === undefined && turn.protected && turn.changed === 0 && turn.from !== undefined) turn.to = turn.from;
 }
 
 export function toCheckpoint(event: EventOf<"workspace-checkpointed">, turn: number | undefined): Checkpoint {
@@ -274,7 +275,9 @@ function foldEntries(
 const isTurnEnd = (event: SessionEvent): boolean =>
   event.type === "turn-done" || event.type === "turn-failed" || event.type === "turn-interrupted";
 
-const isClosed = (trace: SessionTrace): boolean => trace.events.at(-1)?.type === "session-closed";
+/** Closed, with no turn left open: a session whose last turn could not be recorded may still have been closed. */
+const isSettled = (trace: SessionTrace): boolean =>
+  trace.events.at(-1)?.type === "session-closed" && openTurn(trace.events) === undefined;
 
 const isShared = (trace: SessionTrace): boolean =>
   trace.events.some((event) => event.type === "session-started" && event.placement === "shared");

@@ -49,5 +49,5 @@ export function operationsDone(
 }
 
 /** Whether something of what was asked for is left as it was. */
-export const isPartly = ({ action, conflicts, partial }: RestorePurpose): boolean =>
-  conflicts.length > 0 || (partial && action !== "restore");
+export const isPartly = ({ action, conflicts, kept, partial }: RestorePurpose): boolean =>
+  conflicts.length > 0 || (action !== "restore" && (partial || kept.some(({ reason }) => reason === "omitted")));

@@ -4,7 +4,10 @@ import { LooprigError, SessionBusyError, isLooprigError, signalOf } from "../cor
 import type { Abortable, SessionId } from "../core/index.js";
 import { checkExec, invalid } from "./capture-rules.js";
 import { canonicalPath } from "./canonical-path.js";
+import type { ChangedBy } from "./changed-by.js";
+import { describeChange } from "./file-diff.js";
 import type {
+  Change,
   Checkpoint,
   ExecOptions,
   ExecResult,
@@ -115,9 +118,9 @@ export class OwnedWorkspace extends RootView implements Workspace {
     return this.#while(`exec ${command[0]}`, async () => {
       this.#own.forget();
       const turn = await runTurn(this.#owned, command, cwd, options);
-      const undone =
-        options.undoOnFailure === true && turn.exit.exitCode !== 0 ? await this.#undoTurn(turn.number, options) : false;
-      return this.#execResult(turn, undone, signalOf(options));
+      const failed = options.undoOnFailure === true && turn.exit.exitCode !== 0;
+      const undo = failed ? await this.#undoTurn(turn.number, options) : { undone: false };
+      return this.#execResult(turn, undo, signalOf(options));
     });
   }
 
@@ -137,24 +140,27 @@ export class OwnedWorkspace extends RootView implements Workspace {
   }
 
   async #execResult(
-    { number, exit, durationMs, from, to, checkpoints }: FinishedTurn,
-    undone: boolean,
+    { number, turnId, exit, durationMs, from, to, checkpoints }: FinishedTurn,
+    undo: Pick<ExecResult, "undone" | "undoFailure">,
     options: Abortable,
   ): Promise<ExecResult> {
-    const history = await this.reader.history(options);
-    const changes =
-      to === undefined ? [] : await this.attribute(history, 0, this.reader.store.diff(from, to, options), options);
-    return { ...exit, turn: number, changes, checkpoints, durationMs, protected: to !== undefined, undone };
+    const changes: Change[] = [];
+    if (to !== undefined) {
+      // Its own window is what says whose these are: no other one is looked at, which a damaged store could not show.
+      const by: ChangedBy = { kind: "session", strength: "window", sessionId: this.sessionId, turnId, turn: number };
+      for await (const change of this.reader.store.diff(from, to, options)) changes.push(describeChange(change, by));
+    }
+    return { ...exit, turn: number, changes, checkpoints, durationMs, protected: to !== undefined, ...undo };
   }
 
-  /** `undoOnFailure`. What needs consent is left, and said by `undone: false`. */
-  async #undoTurn(number: number, options: ExecOptions): Promise<boolean> {
+  /** `undoOnFailure`. When it cannot be, the command's own result is never lost over it. */
+  async #undoTurn(number: number, options: ExecOptions): Promise<Pick<ExecResult, "undone" | "undoFailure">> {
     const action: RestoreAction = { kind: "undo", turn: `t${number}`, includeWindow: options.includeWindow };
     try {
       const plan = await this.#planNow(action, signalOf(options));
-      return (await this.#apply(plan, signalOf(options))).result === "done";
+      return { undone: (await this.#apply(plan, signalOf(options))).result === "done" };
     } catch (error) {
-      if (isLooprigError(error, "undo.needs_consent", "undo.unprotected")) return false;
+      if (isLooprigError(error)) return { undone: false, undoFailure: error };
       throw error;
     }
   }
@@ -237,7 +243,20 @@ export class OwnedWorkspace extends RootView implements Workspace {
 
 function checkLabel(label: string | undefined): void {
   if (label === undefined) return;
-  if (typeof label !== "string" || label.trim() === "" || label.length > 200 || /[\u0000-\u001f\u007f]/.test(label)) {
+  if (
+    typeof label !== "string" ||
+    label.trim() === "" ||
+    label.length > 200 ||
+    /[\u0000-\u001f\u007f\ufffd]/.test(label)
+  ) {
     throw invalid("label", label, "a line of 1 to 200 characters");
+  }
+  // What reads as something else could never be asked for again (G7).
+  if (label.includes(":") || /^(?:[ct][1-9]\d*\^?|now|last|[0-9a-f]{8,64})$/.test(label)) {
+    throw invalid(
+      "label",
+      label,
+      "a text that is no reference: not c12, t4, now, last, hex digits, and without a colon",
+    );
   }
 }

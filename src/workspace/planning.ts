@@ -10,7 +10,7 @@ import { Attribution } from "./attribution.js";
 import { invalid } from "./capture-rules.js";
 import type { RedoOptions, RestoreAction, RestorePlan, TurnSummary, UndoEntry, UndoOptions } from "./contracts.js";
 import { readGitHead } from "./git-head.js";
-import type { FoldedHistory } from "./history.js";
+import type { FoldedHistory, Window } from "./history.js";
 import { resolveRef, resolveTurn } from "./references.js";
 import type { TreePlan } from "./restore/plan.js";
 import { planRestore, planReversal } from "./restore/planner.js";
@@ -71,14 +71,14 @@ async function planUndo(
   for (const name of candidates(history, action.session)) {
     const turn = turnNamed(history, name);
     if (turn !== undefined && !turn.protected) throw await unprotected(reader, turn, options);
-    const entry = history.entries.find((each) => each.name === name);
+    const entry = entryNamed(name, basis);
     if (entry === undefined || entry.state === "undone") continue;
     if (entry.from !== entry.to) {
       const plan = await planEntry(reader, action, entry, basis, options);
       const { tree } = detailsOf(plan);
       // What is left of a partly undone entry is what stood in the way then; it has nothing more to take back.
       const stuck = entry.state === "partly" && tree.operations.length === 0;
-      if (!stuck && (tree.operations.length > 0 || tree.conflicts.length > 0))
+      if (!stuck && (tree.operations.length > 0 || tree.conflicts.length > 0 || tree.kept.length > 0))
         return publish({ ...plan, passedOver }, detailsOf(plan));
     }
     passedOver.push(name);
@@ -86,12 +86,12 @@ async function planUndo(
   return nothing(action, passedOver);
 }
 
-/** Turns and restores, newest first, of one session or of all. A turn still running or unsettled is no candidate. */
+/** Turns and restores, newest first, of one session or of all. A turn still running is no candidate. */
 function candidates(history: FoldedHistory, session: SessionId | undefined): readonly UndoEntryName[] {
   const restores = history.entries.filter((entry) => entry.kind === "restore");
   return [
     ...history.turns
-      .filter((turn) => turn.endedAt !== undefined)
+      .filter((turn) => turn.endedAt !== undefined || turn.state === "unsettled")
       .map(({ number, order, sessionId }) => ({ name: `t${number}` as const, order, sessionId })),
     ...restores,
   ]
@@ -109,7 +109,7 @@ async function undoNamed(
 ): Promise<RestorePlan> {
   const turn = resolveTurn(basis.history, given);
   if (!turn.protected) throw await unprotected(reader, turn, options);
-  const entry = basis.history.entries.find((each) => each.name === given);
+  const entry = entryNamed(given, basis);
   if (entry === undefined) {
     throw new LooprigError(
       "ref.unknown",
@@ -135,6 +135,21 @@ async function planRedo(
   return entry === undefined ? nothing(action, []) : planEntry(reader, action, entry, basis, options);
 }
 
+/**
+ * The entry of that name. A turn whose session was killed is settled by whoever next takes the root for writing; until then
+ * it is foreseen as that will make it: from its baseline to the tree that is there now.
+ */
+function entryNamed(name: string, { history, present }: PlanBasis): UndoEntry | undefined {
+  const entry = history.entries.find((each) => each.name === name);
+  const turn = entry === undefined ? turnNamed(history, name) : undefined;
+  if (turn?.state !== "unsettled" || turn.from === undefined) return entry;
+  const { number, sessionId, order, startedAt, input, from } = turn;
+  return {
+    ...{ name: `t${number}`, kind: "turn", sessionId, order, at: startedAt, title: input },
+    ...{ state: "applied", from, to: present.ref },
+  };
+}
+
 /** Reversal of one entry, in the direction of the action. */
 async function planEntry(
   reader: RootReader,
@@ -144,7 +159,8 @@ async function planEntry(
   options: Abortable,
 ): Promise<RestorePlan> {
   const { history, present, asker } = basis;
-  const [from, to] = [await reader.store.open(entry.from, options), await reader.store.open(entry.to, options)];
+  const from = await reader.store.open(entry.from, options);
+  const to = entry.to === present.ref ? present : await reader.store.open(entry.to, options);
   const window = history.windows.find((each) => `t${each.turn}` === entry.name);
   // Conflicts name whoever came later, and whoever wrote at the same time.
   const attribution = await Attribution.load(reader.store, history, (window?.openOrder ?? entry.order) - 1, options);
@@ -164,12 +180,16 @@ async function planEntry(
     {
       ...base(action, tree),
       ...{ entry: entry.name, title: entry.title, entryAt: entry.at, entrySession: entry.sessionId },
-      window: window?.uncertain === true || reader.placement === "shared" ? touched(tree) : [],
+      window: isUncertain(history, entry, window) || reader.placement === "shared" ? touched(tree) : [],
       ...headMoved(reader, action.kind === "undo" ? turn?.head : turn?.endHead),
     },
     { action, tree, entry, target: undefined },
   );
 }
+
+/** A turn that is not settled yet has no window; its will be uncertain when it is. */
+const isUncertain = (history: FoldedHistory, entry: UndoEntry, window: Window | undefined): boolean =>
+  window?.uncertain ?? turnNamed(history, entry.name)?.state === "unsettled";
 
 /** What undoing the entry took back, in one go or in parts: this, and no more, is what redo puts back. */
 function takenBack(history: FoldedHistory, entry: UndoEntryName): ReadonlySet<string> {
@@ -241,7 +261,7 @@ async function unprotected(reader: RootReader, turn: TurnSummary, options: Abort
   return new RestoreError(
     "undo.unprotected",
     `Cannot undo t${turn.number}: it could not be captured completely, so what it changed cannot be told from what it found; ` +
-      "`looprig restore REF -- PATH` brings back single files",
+      `\`looprig restore t${turn.number}^ --exact -- PATH\` brings back single files`,
     { turn: `t${turn.number}`, paths },
   );
 }

@@ -71,7 +71,9 @@ export async function applyToRoot(owned: OwnedRoot, plan: RestorePlan, options: 
 function decideWithoutWriting(plan: RestorePlan, { action, tree }: PlanDetails): RestoreReceipt | undefined {
   const empty = tree.operations.length === 0;
   const stops = empty || (action.kind !== "restore" && (action.onConflict ?? "stop") === "stop");
-  const result = stops && plan.conflicts.length > 0 ? "conflict" : empty ? "nothing" : undefined;
+  // An entry of which nothing can be brought back is refused; a restore that finds nothing to do has nothing to do.
+  const idle = action.kind !== "restore" && plan.kept.length > 0 ? "refused" : "nothing";
+  const result = stops && plan.conflicts.length > 0 ? "conflict" : empty ? idle : undefined;
   if (result === undefined) return undefined;
   const { writes: _writes, deletes: _deletes, ...seen } = plan;
   return { ...seen, result, written: [], deleted: [], safety: null, reverse: null };

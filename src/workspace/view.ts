@@ -14,7 +14,7 @@ import type {
   RootHistory,
   WorkspaceView,
 } from "./contracts.js";
-import { changeKind, entryKind, fileDiff } from "./file-diff.js";
+import { describeChange, fileDiff } from "./file-diff.js";
 import type { ReadSide } from "./file-diff.js";
 import type { FoldedHistory } from "./history.js";
 import { readLiveFile } from "./live-file.js";
@@ -153,8 +153,7 @@ export class RootView implements WorkspaceView {
     const attribution = await Attribution.load(this.reader.store, history, since, options);
     const named: Change[] = [];
     for await (const change of changes) {
-      const by = attribution.by(change.path, change.after, this.asker());
-      named.push({ path: change.path, kind: changeKind(change), entry: entryKind(change), by });
+      named.push(describeChange(change, attribution.by(change.path, change.after, this.asker())));
     }
     return named;
   }
