@@ -215,6 +215,28 @@ describe("a call of a model", () => {
     expect([cancelled, model.calls[0]?.abortSignal.aborted, timer.pending]).toEqual([true, true, []]);
   });
 
+  it("is not given up while anything comes, however long it takes", async () => {
+    const timer = new ManualTimer();
+    let source: ReadableStreamDefaultController<unknown> | undefined;
+    const model = fakeModel(() => new ReadableStream<unknown>({ start: (controller) => void (source = controller) }));
+    const reply = callModel(model, callOf({ timer }));
+    for (const part of [{ type: "ping" }, ...says("slow"), { type: "ping" }]) {
+      await new Promise((resolve) => setImmediate(resolve));
+      timer.advance(100_000);
+      source?.enqueue(part);
+    }
+    await new Promise((resolve) => setImmediate(resolve));
+    source?.enqueue(finish());
+    expect(await reply).toMatchObject({ status: "complete", content: [{ text: "slow" }] });
+  });
+
+  it("that has its end does not wait for a provider that goes on, and tells it so", async () => {
+    let cancelled = false;
+    const model = fakeModel(() => hangingStream([...says("done"), finish()], () => (cancelled = true)));
+    expect(await callModel(model, callOf())).toMatchObject({ status: "complete" });
+    expect([cancelled, model.calls[0]?.abortSignal.aborted]).toEqual([true, true]);
+  });
+
   it("is interrupted at once, also by a model that heeds no signal and never answers", async () => {
     const controller = new AbortController();
     const model = fakeModel(() => new Promise<never>(() => undefined));

@@ -2,7 +2,8 @@
  * One call of a tool, from the model's words to a recorded outcome. Owns the order that makes recovery possible (E2):
  *
  * 1. Nothing of a tool runs before its `tool-started` is durable.
- * 2. A call that is not going to run (unknown, unreadable, refused, too late) has a `tool-done` and no `tool-started`.
+ * 2. A call that is not going to run (unknown, unreadable, refused, too late) has a `tool-done` and no `tool-started`; only an
+ *    interrupt that comes while `tool-started` is written leaves one whose `tool-done` says that it did not run.
  * 3. Every call ends in exactly one `tool-done`, unless the journal fails.
  *
  * A tool is code of others. What it throws is a result; when it is interrupted and does not end within the grace, its

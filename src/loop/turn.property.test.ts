@@ -52,6 +52,8 @@ interface Observed {
   readonly executingAtEnd: readonly CallId[];
   /** Calls the loop gave up, and said so. */
   readonly abandoned: readonly CallId[];
+  /** Appends that were asked for once one had failed. */
+  readonly appendsAfterFailure: number;
   readonly outcome: TurnOutcome | undefined;
   readonly failure: unknown;
 }
@@ -65,10 +67,14 @@ async function play(scheduler: fc.Scheduler, { steps, interrupted, failingAppend
   const executing = new Set<CallId>();
   const abandoned: CallId[] = [];
   let appends = 0;
+  let failed = false;
+  let appendsAfterFailure = 0;
   const host = recordingHost({
     async journal(events) {
       const append = appends++;
+      if (failed) appendsAfterFailure += 1;
       await turnsWait("append");
+      failed ||= append === failingAppend;
       if (append === failingAppend) throw new Error("disk full");
       durable.push(...events);
       for (const event of events) {
@@ -134,6 +140,7 @@ async function play(scheduler: fc.Scheduler, { steps, interrupted, failingAppend
     executions,
     executingAtEnd: [...executing],
     abandoned,
+    appendsAfterFailure,
     outcome: result.status === "fulfilled" ? result.value : undefined,
     failure: result.status === "rejected" ? result.reason : undefined,
   };
@@ -194,8 +201,12 @@ describe("in every interleaving a turn", () => {
     const failing = scenario.filter(({ failingAppend }) => failingAppend !== undefined);
     await fc.assert(
       fc.asyncProperty(fc.scheduler(), failing, async (scheduler, given) => {
-        const { failure, executions, executingAtEnd, abandoned, durable } = await play(scheduler, given);
+        const { failure, executions, executingAtEnd, abandoned, appendsAfterFailure, durable } = await play(
+          scheduler,
+          given,
+        );
         if (failure === undefined) return;
+        expect(appendsAfterFailure).toBe(0);
         for (const callId of executingAtEnd) expect(abandoned).toContain(callId);
         const begun = ofType(durable, "tool-started").map(({ callId }) => callId);
         for (const callId of executions) expect(begun).toContain(callId);
