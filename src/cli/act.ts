@@ -4,7 +4,7 @@
  * Without a yes (from --yes or a terminal to ask on), and for a dry run, only a view is opened: no lease, nothing written.
  * With one, the root is taken first, so that nobody of ours changes it between the plan and the answer.
  */
-import { LooprigError, isLooprigError } from "../core/index.js";
+import { LooprigError, isLooprigError, isMissing, toFsPath } from "../core/index.js";
 import type {
   RefLike,
   RestoreAction,
@@ -76,7 +76,9 @@ async function perform(context: Context, place: Place, deed: Deed, workspace: Wo
   if (context.globals.json) await context.document(plan.action, place.root, receiptDocument(receipt));
   else {
     const namesSafety = plan.action === "restore" || plan.window.length > 0 || shown.turn?.kind === "command";
-    await context.report(receiptText(receipt, { lines: shown.lines, style: context.style, namesSafety }));
+    await context.report(
+      receiptText(receipt, { lines: shown.lines, gone: shown.gone, style: context.style, namesSafety }),
+    );
   }
   return exitCodeOfReceipt(receipt, plan);
 }
@@ -105,17 +107,11 @@ async function makePlan(context: Context, place: Place, deed: Deed, view: Worksp
     if (!isLooprigError(error, "restore.nothing")) throw error;
   }
   if (plan === undefined || plan.writes.length + plan.deletes.length + plan.conflicts.length === 0) {
-    await reportNothing(context, place, action.kind, plan);
-    return { exitCode: exit.nothing };
+    return { exitCode: await reportNothing(context, place, action, plan) };
   }
-  const lines = await countLines(
-    view,
-    spanOf(plan, history.entries, deed.ref),
-    [...plan.writes, ...plan.deletes],
-    signal,
-  );
+  const lines = await countLines(view, spanOf(plan, history, deed.ref), [...plan.writes, ...plan.deletes], signal);
   const shown: PlanView = {
-    ...{ plan, lines, history, now: context.now, style: context.style },
+    ...{ plan, lines, history, now: context.now, style: context.style, gone: goneAmong(context, place, plan) },
     turn: history.turns.find((turn) => `t${turn.number}` === plan.entry),
     sessionName: sessionNames(history.sessions),
     typed: (path) => typedPath(path, place),
@@ -140,23 +136,46 @@ export async function nothingWithoutHistory(
   place: Place,
   action: RestoreAction["kind"],
 ): Promise<number> {
-  if (context.globals.json) await reportNothing(context, place, action, undefined);
-  else await sayWithoutHistory(context, place);
+  if (context.globals.json) return reportNothing(context, place, { kind: action }, undefined);
+  await sayWithoutHistory(context, place);
   return exit.nothing;
 }
 
 async function reportNothing(
   context: Context,
   place: Place,
-  action: RestoreAction["kind"],
+  action: Pick<RestoreAction, "kind"> & { readonly paths?: readonly string[] | undefined },
   plan: RestorePlan | undefined,
-): Promise<void> {
-  if (!context.globals.json) return context.report(nothingText(plan, action));
-  const nothing: RestorePlan = plan ?? {
-    ...{ action, passedOver: [], writes: [], deletes: [], kept: [], conflicts: [], omitted: [] },
-    ...{ foreign: [], window: [] },
+): Promise<number> {
+  // What an entry changed was not captured: that is no success, nor is it true that there was nothing.
+  const refused = plan?.entry !== undefined && plan.action !== "restore" && plan.kept.length > 0;
+  if (context.globals.json) {
+    const nothing: RestorePlan = plan ?? {
+      ...{ action: action.kind, passedOver: [], writes: [], deletes: [], kept: [], conflicts: [], omitted: [] },
+      ...{ foreign: [], window: [] },
+    };
+    await context.document(action.kind, place.root, planDocument(nothing, refused ? "refused" : "nothing", false));
+  } else {
+    const gone = plan === undefined ? undefined : goneAmong(context, place, plan);
+    await context.report(nothingText(plan, action.kind, gone, action.paths !== undefined));
+  }
+  return refused ? exit.refused : exit.nothing;
+}
+
+/** The kept paths at which nothing stands any more: only what is there can stay. */
+function goneAmong({ environment }: Context, { root }: Place, plan: RestorePlan): ReadonlySet<string> {
+  const isThere = (path: string): boolean => {
+    try {
+      environment.fileSystem.lstat(toFsPath(`${root}/${path}`));
+      return true;
+    } catch (error) {
+      // What cannot be looked at is not known to be gone.
+      return !isMissing(error);
+    }
   };
-  return context.document(action, place.root, planDocument(nothing, "nothing", false));
+  return new Set(
+    plan.kept.filter(({ path, reason }) => reason === "omitted" && !isThere(path)).map(({ path }) => path),
+  );
 }
 
 /** Where a question follows, the plan stands where the question does if stdout is not what the user looks at. */
@@ -190,6 +209,8 @@ function exitCodeOfReceipt(receipt: RestoreReceipt, plan: RestorePlan): number {
       return exit.conflict;
     case "nothing":
       return exit.nothing;
+    case "refused":
+      return exit.refused;
     default:
       return receipt.result satisfies never;
   }

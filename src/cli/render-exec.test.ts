@@ -1,4 +1,5 @@
 import { describe, expect, test } from "vitest";
+import { LooprigError } from "../core/index.js";
 import type { Change, ExecResult } from "../workspace/index.js";
 import { coverageLine, execLine } from "./render-exec.js";
 import { plainStyle } from "./style.js";
@@ -42,6 +43,29 @@ describe("the line after a command", () => {
   test("says so when the turn could not be captured, also when no change is known", () => {
     expect(line({ protected: false })).toContain(" Not protected: it could not be captured completely");
     expect(line({ protected: false, changes: [] })).toContain("looprig: t3, changes unknown, in 41 min");
+  });
+
+  test("promises no undo of what was not captured", () => {
+    const lost = (name: string): Change => ({ ...foreignChange(name), captured: false });
+    expect(line({ changes: [lost(".env"), ...changes(1, 0)] })).toContain(
+      "2 files changed, in 41 min, 9 checkpoints. looprig undo takes back the rest: .env was not captured.\n",
+    );
+    expect(line({ changes: [lost("a\nb")] })).toContain('. Undo cannot take it back: "a\\nb" was not captured.\n');
+    expect(line({ changes: [lost("a"), lost("b")] })).toContain(
+      "Undo cannot take it back: 2 paths were not captured.\n",
+    );
+    expect(line({ exitCode: 2, changes: [lost("a"), ...changes(1, 0)] }, true)).toContain(
+      "Not all of it was taken back, though it ended with 2: a was not captured.\n",
+    );
+  });
+
+  test("says why --undo-on-failure could not undo", () => {
+    const undoFailure = new LooprigError("storage.full", "Cannot write: the disk is full", { path: "/x" });
+    expect(line({ exitCode: 2, undoFailure }, true)).toContain(
+      "Not taken back, though it ended with 2: Cannot write: the disk is full.\n",
+    );
+    const consent = new LooprigError("undo.needs_consent", "Cannot", { turn: "t3", paths: [] });
+    expect(line({ exitCode: 2, undoFailure: consent }, true)).toContain("looprig undo says why and asks.\n");
   });
 
   test("tells what became of --undo-on-failure", () => {

@@ -1,7 +1,8 @@
 /** The one line `exec` ends with, and the second one that each root gets once. Pure. */
+import { displayName } from "../core/index.js";
 import type { ExecResult } from "../workspace/index.js";
 import { count, duration } from "./amounts.js";
-import { displayRoot } from "./spelling.js";
+import { displayRoot, oneLine } from "./spelling.js";
 import type { Style } from "./style.js";
 
 /** Nothing where nothing changed and everything was captured. */
@@ -38,10 +39,28 @@ function wayBack(result: ExecResult, undoOnFailure: boolean, style: Style): stri
   }
   if (result.undone)
     return `Taken back, because it ended with ${result.exitCode}. ${command("looprig redo")} puts it back.`;
+  const lost = result.changes.filter(({ captured }) => !captured);
   if (undoOnFailure && result.exitCode !== 0) {
-    return `Not taken back, though it ended with ${result.exitCode}: ${command("looprig undo")} says why and asks.`;
+    const { undoFailure } = result;
+    if (undoFailure !== undefined && undoFailure.code !== "undo.needs_consent") {
+      return `Not taken back, though it ended with ${result.exitCode}: ${oneLine(undoFailure.message)}.`;
+    }
+    return lost.length > 0
+      ? `Not all of it was taken back, though it ended with ${result.exitCode}: ${uncaptured(lost)}.`
+      : `Not taken back, though it ended with ${result.exitCode}: ${command("looprig undo")} says why and asks.`;
   }
-  return `${command("looprig undo")} takes it back.`;
+  if (lost.length === 0) return `${command("looprig undo")} takes it back.`;
+  return lost.length === result.changes.length
+    ? `Undo cannot take it back: ${uncaptured(lost)}.`
+    : `${command("looprig undo")} takes back the rest: ${uncaptured(lost)}.`;
+}
+
+/** `.env was not captured`. */
+function uncaptured(lost: ExecResult["changes"]): string {
+  const [first] = lost;
+  return lost.length === 1 && first !== undefined
+    ? `${displayName(first.path)} was not captured`
+    : `${count(lost.length, "path")} were not captured`;
 }
 
 export const coverageLine = (root: string, home: string): string =>

@@ -1,10 +1,10 @@
 import { describe, expect, test } from "vitest";
-import type { RestoreReceipt } from "../workspace/index.js";
+import type { RestorePlan, RestoreReceipt } from "../workspace/index.js";
 import { conflictText, dryRunText, foreignText, nothingText, planText, receiptText } from "./render-plan.js";
 import type { PlanView } from "./render-plan.js";
 import { sessionNames } from "./session-names.js";
 import { plainStyle } from "./style.js";
-import { at, fileDiff, first, path, plan, refOf, second, turn } from "./testing/samples.js";
+import { at, checkpoint, fileDiff, first, path, plan, refOf, second, turn } from "./testing/samples.js";
 
 const lines = new Map([
   ["src/parse.js", fileDiff("src/parse.js", 1, 2)],
@@ -13,8 +13,11 @@ const lines = new Map([
 ]);
 
 const shown = (more: Partial<PlanView> = {}): PlanView => ({
-  ...{ plan: plan(), turn: turn(1), lines, now: at(13, 30), style: plainStyle },
-  history: { turns: [turn(1), turn(2, { endedAt: at(13, 20), input: "round half up" })] },
+  ...{ plan: plan(), turn: turn(1), lines, gone: new Set<string>(), now: at(13, 30), style: plainStyle },
+  history: {
+    turns: [turn(1), turn(2, { startedAt: at(13, 19), endedAt: at(13, 20), input: "round half up" })],
+    checkpoints: [],
+  },
   sessionName: sessionNames([first, second]),
   typed: (each) => each,
   ...more,
@@ -37,7 +40,7 @@ const receipt = (more: Partial<RestoreReceipt> = {}): RestoreReceipt => {
   };
 };
 const told = (more: Partial<RestoreReceipt>, namesSafety = false): string =>
-  receiptText(receipt(more), { lines, style: plainStyle, namesSafety });
+  receiptText(receipt(more), { lines, gone: new Set(), style: plainStyle, namesSafety });
 
 describe("a dry run", () => {
   test("shows the turn, its files with their lines, and that nothing was written", () => {
@@ -68,7 +71,7 @@ describe("a dry run", () => {
         keep     notes.md          not by looprig
 
       2 files to restore, 1 to delete, 0 conflicts. Nothing was written.
-      1 path not captured stay as they are.
+      .git was not captured and stays as it is.
       "
     `);
   });
@@ -89,6 +92,41 @@ describe("a conflict", () => {
         looprig undo t2                         first take back what came later
       "
     `);
+  });
+
+  test("of two turns at the same time does not send from one to the other and back", () => {
+    const turns = [
+      turn(1, { from: refOf("1"), endedAt: at(13, 20) }),
+      turn(2, { startedAt: at(13, 3), from: refOf("2") }),
+    ];
+    const view = (number: 1 | 2): PlanView =>
+      shown({
+        plan: plan({
+          entry: `t${number}`,
+          writes: [path("src/parse.js")],
+          conflicts: [{ path: round, by: { ...byT2, turn: 3 - number } }],
+        }),
+        turn: turns[number - 1],
+        history: { turns, checkpoints: [checkpoint(1), checkpoint(2)] },
+      });
+    expect(conflictText(view(2))).toMatchInlineSnapshot(`
+      "1 conflict, so nothing was written.
+      t2 and t1 wrote at the same time, so neither can be taken back from under the other.
+        looprig diff t2 now -- src/round.js     what is different
+        looprig undo t2 --skip-conflicts        the other file only
+        looprig restore c1 -- src/round.js      as it was before both
+      "
+    `);
+    expect(conflictText(view(1))).not.toContain("looprig undo t2");
+    expect(conflictText(view(1))).toContain("looprig restore c1 -- src/round.js");
+  });
+
+  test("counts the other files, not their directories", () => {
+    const others = [path("scratch"), path("src/parse.js"), path("x.js")];
+    expect(conflictText(shown({ plan: { ...conflicting, writes: others } }))).toContain("the other 2 files only\n");
+    expect(conflictText(shown({ plan: { ...conflicting, writes: [], deletes: [path("scratch")] } }))).toContain(
+      "the other directory only\n",
+    );
   });
 
   test("by somebody else does not suggest to undo them", () => {
@@ -159,6 +197,42 @@ test("nothing to do is said, with what was passed over", () => {
   expect(entry).toBe("t1");
   expect(nothingText(rest, "undo")).toBe("There is nothing to undo here. t2 changed nothing and was passed over.\n");
   expect(nothingText(plan({ writes: [] }), "undo")).toBe("t1: every file is as it would be.\n");
+});
+
+test("what stays is never called as it would be", () => {
+  const kept = (...each: RestorePlan["kept"]): RestorePlan => plan({ writes: [], kept: each });
+  const env = { path: path(".env"), reason: "omitted" } as const;
+  const notes = { path: path("notes.md"), reason: "foreign" } as const;
+  const told = (given: RestorePlan, ...gone: string[]): string => nothingText(given, "undo", new Set(gone));
+  expect(told(kept(env))).toBe(
+    "t1: nothing can be taken back. .env was not captured and stays as it is. looprig undo TURN takes back earlier ones.\n",
+  );
+  expect(told(kept(env), ".env")).toBe(
+    "t1: nothing can be taken back. .env was not captured and is gone; it cannot be brought back. looprig undo TURN takes back earlier ones.\n",
+  );
+  expect(told(kept(notes, { ...notes, path: path("x") }, env), ".env")).toBe(
+    "t1: nothing can be taken back. 2 paths stay as they are: not by looprig. " +
+      ".env was not captured and is gone; it cannot be brought back. looprig undo TURN takes back earlier ones.\n",
+  );
+});
+
+test("an uncaptured path that is gone is not said to be kept", () => {
+  const kept = [
+    { path: path("gone.env"), reason: "omitted" },
+    { path: path("here.env"), reason: "omitted" },
+  ] as const;
+  const gone = new Set(["gone.env"]);
+  const view = shown({ plan: plan({ kept, omitted: kept.map((each) => each.path) }), gone });
+  expect(planText(view)).toContain(
+    "  gone     gone.env      was not captured; it cannot be brought back\n  keep     here.env      not captured\n",
+  );
+  const text = receiptText(receipt({ kept, omitted: kept.map((each) => each.path) }), {
+    ...{ lines, gone, style: plainStyle, namesSafety: false },
+  });
+  expect(text).toBe(
+    "2 files restored, 1 kept. looprig redo puts them back.\nhere.env was not captured and stays as it is.\n" +
+      "gone.env was not captured and is gone; it cannot be brought back.\n",
+  );
 });
 
 test("a title cannot steer the terminal", () => {

@@ -1,4 +1,5 @@
 /** What an undo, redo or restore would do, and what it did. Pure. */
+import { displayName } from "../core/index.js";
 import type { SessionId, WorkspacePath } from "../core/index.js";
 import type { RestorePlan, RestoreReceipt, RootHistory, TurnSummary } from "../workspace/index.js";
 import { count, number } from "./amounts.js";
@@ -6,7 +7,7 @@ import { countCell } from "./change-lines.js";
 import type { LineCount } from "./change-lines.js";
 import { columns } from "./columns.js";
 import type { Cell } from "./columns.js";
-import { displayPath, oneLine, turnTitle } from "./spelling.js";
+import { displayPath, oneLine, shellWord, turnTitle } from "./spelling.js";
 import type { Style } from "./style.js";
 import { clock } from "./times.js";
 
@@ -18,7 +19,9 @@ export interface PlanView {
   /** The turn behind the entry, where it is one. */
   readonly turn?: TurnSummary | undefined;
   readonly lines: PathFacts;
-  readonly history: Pick<RootHistory, "turns">;
+  /** Kept paths at which nothing stands any more. */
+  readonly gone: ReadonlySet<string>;
+  readonly history: Pick<RootHistory, "turns" | "checkpoints">;
   readonly sessionName: (id: SessionId) => string;
   /** A workspace path as the user would type it from where they stand. */
   readonly typed: (path: WorkspacePath) => string;
@@ -47,7 +50,8 @@ export function foreignText({ plan, lines, style }: PlanView): string {
 
 function heading({ plan, turn, sessionName, now, style }: PlanView): string {
   const title = turn !== undefined ? turnTitle(turn) : oneLine(plan.title ?? "");
-  const what = [plan.action, plan.entry, title].filter((part) => part !== undefined && part !== "").join(" ");
+  const entry = plan.entry === undefined ? undefined : oneLine(plan.entry);
+  const what = [plan.action, entry, title].filter((part) => part !== undefined && part !== "").join(" ");
   const from = [
     ...(plan.entrySession === undefined ? [] : [`session ${sessionName(plan.entrySession)}`]),
     ...(plan.entryAt === undefined ? [] : [clock(plan.entryAt, now)]),
@@ -67,9 +71,12 @@ function pathLines(view: PlanView): readonly string[] {
       changedBy(by, view),
     ]),
     ...cut(plan.kept, view.listed, ({ path: each, reason }) => [
-      { text: "keep", paint: style.dim },
+      { text: view.gone.has(each) ? "gone" : "keep", paint: style.dim },
       path(each),
-      { text: keptReasons[reason], paint: style.dim },
+      {
+        text: view.gone.has(each) ? "was not captured; it cannot be brought back" : keptReasons[reason],
+        paint: style.dim,
+      },
     ]),
   ];
   return columns(rows, { indent: "  " });
@@ -101,52 +108,148 @@ function cut<T>(all: readonly T[], most: number | undefined, row: (each: T) => C
 }
 
 /** The last line of a dry run. */
-export function dryRunText({ plan, lines, style }: PlanView): string {
+export function dryRunText({ plan, lines, gone, style }: PlanView): string {
   const summary = `${countPaths(plan.writes, lines)} to restore, ${andPaths(plan.deletes, lines)} to delete, ${count(plan.conflicts.length, "conflict")}.`;
-  return `${summary} Nothing was written.\n${notes(plan, style)}`;
+  return `${summary} Nothing was written.\n${notes(plan, gone, style)}`;
 }
 
 /** What to do about conflicts that stop everything. */
 export function conflictText(view: PlanView): string {
-  const { plan, typed } = view;
+  const { plan, lines, typed } = view;
   const first = plan.conflicts[0];
-  const others = plan.writes.length + plan.deletes.length;
-  const later = plan.conflicts.find(({ by }) => by.kind !== "foreign" && by.turn !== undefined)?.by;
+  const others = [...plan.writes, ...plan.deletes];
+  const { later, atOnce } = whoConflicts(view);
   const rows: string[][] = [
     ...(first === undefined || plan.entry === undefined
       ? []
-      : [[`looprig diff ${plan.entry} now -- ${typed(first.path)}`, "what is different"]]),
-    ...(others === 0
+      : [[`looprig diff ${shellWord(plan.entry)} now -- ${typed(first.path)}`, "what is different"]]),
+    ...(others.length === 0
       ? []
       : [
           [
             `looprig ${plan.action === "undo" ? `undo ${plan.entry ?? ""}`.trimEnd() : plan.action} --skip-conflicts`,
-            others === 1 ? "the other file only" : `the other ${others} files only`,
+            `the other ${countPaths(others, lines).replace(/^1 /, "")} only`,
           ],
         ]),
-    ...(later === undefined || later.kind === "foreign" || later.turn === undefined
+    ...(later === undefined ? [] : [[`looprig undo t${later}`, "first take back what came later"]]),
+    ...(later !== undefined || atOnce === undefined || first === undefined
       ? []
-      : [[`looprig undo t${later.turn}`, "first take back what came later"]]),
+      : [[`looprig restore ${startOf(view, atOnce)} -- ${typed(first.path)}`, "as it was before both"]]),
   ];
   return [
     `${count(plan.conflicts.length, "conflict")}, so nothing was written.`,
+    ...(later !== undefined || atOnce === undefined
+      ? []
+      : [
+          `${plan.entry ?? "It"} and t${atOnce} wrote at the same time, so neither can be taken back from under the other.`,
+        ]),
     ...columns(rows, { indent: "  ", gap: "     " }),
   ]
     .map((line) => `${line}\n`)
     .join("");
 }
 
+/**
+ * The turns behind the conflicts: one that came after the entry, which can be taken back first; else one that ran at the same
+ * time, whose own undo would stop at this one in turn.
+ */
+function whoConflicts({ plan, turn, history }: PlanView): { later: number | undefined; atOnce: number | undefined } {
+  const turns = plan.conflicts
+    .flatMap(({ by }) => (by.kind === "foreign" || by.turn === undefined ? [] : [by.turn]))
+    .map((number) => ({ number, other: history.turns.find((each) => each.number === number) }));
+  const overlaps = (other: TurnSummary | undefined): boolean =>
+    turn !== undefined && other !== undefined && startsBeforeEnd(turn, other) && startsBeforeEnd(other, turn);
+  return {
+    later: turns.find(({ other }) => !overlaps(other))?.number,
+    atOnce: turns.find(({ other }) => overlaps(other))?.number,
+  };
+}
+
+const startsBeforeEnd = (one: TurnSummary, other: TurnSummary): boolean =>
+  other.endedAt === undefined || one.startedAt < other.endedAt;
+
+/** The checkpoint at which the first of the two began. */
+function startOf({ plan, turn, history }: PlanView, atOnce: number): string {
+  const other = history.turns.find(({ number }) => number === atOnce);
+  const first = turn !== undefined && other !== undefined && other.startedAt < turn.startedAt ? other : turn;
+  const checkpoint = first?.from === undefined ? undefined : history.checkpoints.find(({ ref }) => ref === first.from);
+  if (checkpoint !== undefined) return `c${checkpoint.number}`;
+  return `${first === undefined ? shellWord(plan.entry ?? "") : `t${first.number}`}^`;
+}
+
+/** Why there is nothing to do. `narrowed`: only some paths were meant. */
 export function nothingText(
   plan: Pick<RestorePlan, "action" | "passedOver" | "entry" | "kept" | "omitted"> | undefined,
-  action: string,
+  action: RestorePlan["action"],
+  gone: ReadonlySet<string> = new Set(),
+  narrowed = false,
 ): string {
-  const passed = plan === undefined ? "" : passedOver(plan.passedOver);
+  const where = narrowed ? "there" : "here";
+  const kept = plan?.kept ?? [];
   const what =
-    plan?.entry === undefined ? `There is nothing to ${action} here.` : `${plan.entry}: every file is as it would be.`;
-  const kept =
-    plan === undefined || plan.kept.length === 0 ? "" : ` ${count(plan.kept.length, "path")} stay as they are.`;
-  return `${what}${kept}${passed === "" ? "" : ` ${passed}`}\n`;
+    plan?.entry === undefined
+      ? `There is nothing to ${action} ${where}.`
+      : kept.length === 0
+        ? `${oneLine(plan.entry)}: every file is as it would be.`
+        : `${oneLine(plan.entry)}: ${nothingLeft[action]}.`;
+  const passed = plan === undefined ? "" : passedOver(plan.passedOver, narrowed);
+  // The newest entry stays the newest: without a name undo would come back to it for ever.
+  const before =
+    plan?.entry !== undefined && action === "undo" && kept.length > 0
+      ? ["looprig undo TURN takes back earlier ones."]
+      : [];
+  return `${[what, ...stays(kept, gone), ...(passed === "" ? [] : [passed]), ...before].join(" ")}\n`;
 }
+
+const nothingLeft = {
+  undo: "nothing can be taken back",
+  redo: "nothing can be put back",
+  restore: "there is nothing to change",
+} as const satisfies Record<RestorePlan["action"], string>;
+
+/** One sentence for each reason why paths are left as they are. */
+function stays(kept: RestorePlan["kept"], gone: ReadonlySet<string>): readonly string[] {
+  const of = (reason: RestorePlan["kept"][number]["reason"]): readonly string[] =>
+    kept.filter((each) => each.reason === reason && !gone.has(each.path)).map(({ path }) => path);
+  const sentence = (paths: readonly string[], why: string): string[] =>
+    paths.length === 0
+      ? []
+      : [`${nameOrCount(paths)} ${paths.length === 1 ? "stays as it is" : "stay as they are"}: ${why}.`];
+  return [
+    ...sentence(of("foreign"), "not by looprig"),
+    ...sentence(of("other-session"), "by another session"),
+    ...sentence(of("not-empty"), "not empty"),
+    ...uncaptured(
+      kept.filter(({ reason }) => reason === "omitted").map(({ path }) => path),
+      gone,
+    ),
+  ];
+}
+
+/** What was not captured: what is there stays, what is not is lost to us. */
+function uncaptured(omitted: readonly string[], gone: ReadonlySet<string>): readonly string[] {
+  const here = omitted.filter((path) => !gone.has(path));
+  const lost = omitted.filter((path) => gone.has(path));
+  return [
+    ...(here.length === 0
+      ? []
+      : [
+          `${nameOrCount(here)} ${here.length === 1 ? "was not captured and stays as it is" : "were not captured and stay as they are"}.`,
+        ]),
+    ...(lost.length === 0
+      ? []
+      : [
+          lost.length === 1
+            ? `${nameOrCount(lost)} was not captured and is gone; it cannot be brought back.`
+            : `${nameOrCount(lost)} were not captured and are gone; they cannot be brought back.`,
+        ]),
+  ];
+}
+
+const nameOrCount = (paths: readonly string[]): string => {
+  const [only] = paths;
+  return paths.length === 1 && only !== undefined ? displayName(only) : count(paths.length, "path");
+};
 
 /** `2 files`; directories count only where there is nothing else. */
 export function countPaths(paths: readonly string[], facts: PathFacts): string {
@@ -166,9 +269,15 @@ const filesAmong = (paths: readonly string[], facts: PathFacts): number =>
 /** `2 files restored. looprig redo puts them back.` */
 export function receiptText(
   receipt: RestoreReceipt,
-  view: { readonly lines: PathFacts; readonly style: Style; readonly namesSafety: boolean },
+  view: {
+    readonly lines: PathFacts;
+    readonly gone: ReadonlySet<string>;
+    readonly style: Style;
+    readonly namesSafety: boolean;
+  },
 ): string {
   const { written, deleted, conflicts, kept, reverse } = receipt;
+  const left = kept.filter(({ path }) => !view.gone.has(path)).length;
   const verb = receipt.action === "redo" ? "put back" : "restored";
   const done = [
     ...(written.length > 0 || deleted.length === 0 ? [`${countPaths(written, view.lines)} ${verb}`] : []),
@@ -176,7 +285,7 @@ export function receiptText(
       ? [`${written.length > 0 ? andPaths(deleted, view.lines) : countPaths(deleted, view.lines)} deleted`]
       : []),
     ...(conflicts.length > 0 ? [`${count(conflicts.length, "conflict")} left alone`] : []),
-    ...(kept.length > 0 ? [`${kept.length} kept`] : []),
+    ...(left > 0 ? [`${left} kept`] : []),
   ].join(", ");
   const reversed =
     reverse === null ? "" : ` ${view.style.bold(reverse)} ${reversal(reverse, written.length + deleted.length)}.`;
@@ -184,7 +293,7 @@ export function receiptText(
     view.namesSafety && receipt.safety !== null
       ? `${view.style.dim(`What was there before is kept as ${shortRef(receipt.safety)}.`)}\n`
       : "";
-  return `${done}.${reversed}\n${safety}${notes(receipt, view.style)}`;
+  return `${done}.${reversed}\n${safety}${notes(receipt, view.gone, view.style)}`;
 }
 
 const reversal = (command: string, amount: number): string =>
@@ -193,11 +302,15 @@ const reversal = (command: string, amount: number): string =>
 /** Eight digits are enough to type (G7). */
 export const shortRef = (ref: string): string => ref.replace(/^v1:sha256:/, "").slice(0, 8);
 
-function notes(plan: Pick<RestorePlan, "passedOver" | "headMoved" | "entry" | "omitted">, style: Style): string {
-  const passed = passedOver(plan.passedOver);
+function notes(
+  plan: Pick<RestorePlan, "passedOver" | "headMoved" | "entry" | "omitted">,
+  gone: ReadonlySet<string>,
+  style: Style,
+): string {
+  const passed = passedOver(plan.passedOver, false);
   return [
     ...(passed === "" ? [] : [passed]),
-    ...(plan.omitted.length === 0 ? [] : [`${count(plan.omitted.length, "path")} not captured stay as they are.`]),
+    ...uncaptured(plan.omitted, gone),
     ...(plan.headMoved === undefined
       ? []
       : [
@@ -210,8 +323,8 @@ function notes(plan: Pick<RestorePlan, "passedOver" | "headMoved" | "entry" | "o
 
 const commit = (head: string): string => (/^[0-9a-f]{40,64}$/.test(head) ? head.slice(0, 7) : oneLine(head));
 
-function passedOver(names: readonly string[]): string {
+function passedOver(names: readonly string[], narrowed: boolean): string {
   if (names.length === 0) return "";
   const listed = names.length > 3 ? `${names.slice(0, 3).join(", ")} and ${names.length - 3} more` : names.join(", ");
-  return `${listed} changed nothing and ${names.length === 1 ? "was" : "were"} passed over.`;
+  return `${listed} changed nothing${narrowed ? " there" : ""} and ${names.length === 1 ? "was" : "were"} passed over.`;
 }

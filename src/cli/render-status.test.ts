@@ -63,9 +63,9 @@ describe("status", () => {
       turn: 1,
       tool: "Edit",
     } as const;
-    expect(text({ changes: [{ path: path("src/parse.js"), kind: "edited", entry: "file", by }] })).toContain(
-      't1 "make the tests pass", 3f9a, since c2\n  M src/parse.js            Edit\n',
-    );
+    expect(
+      text({ changes: [{ path: path("src/parse.js"), kind: "edited", entry: "file", captured: true, by }] }),
+    ).toContain('t1 "make the tests pass", 3f9a, since c2\n  M src/parse.js            Edit\n');
   });
 
   test("says of a command's changes that they are not proven ours", () => {

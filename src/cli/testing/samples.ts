@@ -44,7 +44,7 @@ export const holder: LeaseHolder = {
 };
 
 export const foreignChange = (name: string, kind: Change["kind"] = "edited"): Change => ({
-  ...{ path: path(name), kind, entry: "file", by: { kind: "foreign" } },
+  ...{ path: path(name), kind, entry: "file", captured: true, by: { kind: "foreign" } },
 });
 
 export const fileDiff = (name: string, added: number, removed: number, more: Partial<FileDiff> = {}): FileDiff => ({
