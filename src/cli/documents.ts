@@ -18,6 +18,7 @@ import type {
 import type { OmissionClass } from "../workspace-store/index.js";
 import { logRows } from "./log-rows.js";
 import { modeText } from "./render-show.js";
+import { unsettledTurns } from "./render-status.js";
 import type { StatusData } from "./render-status.js";
 import type { ListedEntry } from "./tree-listing.js";
 
@@ -149,11 +150,16 @@ export function statusDocument({ holder, history, changes, undoable, unsettled }
           },
         }),
     ...(unsettled === undefined ? {} : { plan: unsettled }),
+    unsettledTurns: unsettledTurns(history).map(({ number }) => turnName(number)),
     damaged: history.damaged,
   };
 }
 
-export const changeEntry = ({ path, kind, by }: Change): object => ({ path, kind, by: author(by) });
+export const changeEntry = ({ path, kind, captured, by }: Change): object => ({
+  ...{ path, kind, by: author(by) },
+  // Said only where undo cannot bring it back.
+  ...(captured ? {} : { captured }),
+});
 
 function author(by: ChangedBy): object {
   if (by.kind === "foreign") return { kind: by.kind };
@@ -226,6 +232,9 @@ export const execDocument = (session: SessionId, result: ExecResult): object => 
   checkpoints: result.checkpoints.map(checkpointName),
   protected: result.protected,
   undone: result.undone,
+  ...(result.undoFailure === undefined
+    ? {}
+    : { undoFailure: { code: result.undoFailure.code, message: result.undoFailure.message } }),
 });
 
 export const sessionsDocument = (sessions: readonly SessionSummary[]): object => ({

@@ -2,6 +2,7 @@ import { describe, expect, test } from "vitest";
 import { LooprigError, WorkspaceRootBusyError } from "../core/index.js";
 import { errorDocument, errorText } from "./error-report.js";
 import type { ErrorContext } from "./error-report.js";
+import { exitCodeFor } from "./exit-codes.js";
 import { Interrupted } from "./interrupt.js";
 import { OutputFailed } from "./output.js";
 import { plainStyle } from "./style.js";
@@ -66,6 +67,14 @@ describe("a failure on stderr", () => {
   test("the library's hint stands where we have none of our own", () => {
     const error = new LooprigError("usage.invalid", "Cannot", { field: "x", wanted: "y" }, { hint: "looprig --help" });
     expect(errorText(error, context())).toBe("looprig: Cannot\n  looprig --help\n");
+  });
+
+  test("a command whose end could not be recorded is said to have run", () => {
+    const error = new LooprigError("exec.unrecorded", "The command ran and ended with 3", { turn: 4, exitCode: 3 });
+    expect(errorText(error, context())).toBe(
+      "looprig: The command ran and ended with 3\n  It ran to its end and need not run again; looprig status shows what it changed\n",
+    );
+    expect(exitCodeFor(error, "exec")).toBe(125);
   });
 
   test("a hint shows nothing that a terminal would act on", () => {

@@ -158,6 +158,8 @@ function ownHints(error: Known, { startedFrom }: Pick<ErrorContext, "startedFrom
       return error.hint === undefined ? ["looprig log --all lists what there is"] : [];
     case "snapshot.dest_not_empty":
       return ["Choose a directory that is empty or does not exist yet"];
+    case "exec.unrecorded":
+      return ["It ran to its end and need not run again; looprig status shows what it changed"];
     case "undo.unprotected":
       return [
         `looprig diff ${error.details.turn}^ now shows what is different`,

@@ -71,8 +71,16 @@ function lastUse(history: StatusData["history"], last: Checkpoint): { readonly s
   return uses.reduce((newest, use) => (use.at > newest.at ? use : newest));
 }
 
+/** Turns whose session was killed: nobody has written down how they ended. */
+export const unsettledTurns = (history: Pick<RootHistory, "turns">): readonly TurnSummary[] =>
+  history.turns.filter(({ state }) => state === "unsettled");
+
 function warnings({ unsettled, history }: StatusData, { sessionName, style }: StatusView): readonly string[] {
   return [
+    ...unsettledTurns(history).map(
+      (turn) =>
+        `${style.yellow("!")} t${turn.number} ${turnTitle(turn)} was cut short; the next command that writes settles it, and looprig undo asks before it takes it back`,
+    ),
     ...(unsettled === undefined
       ? []
       : [

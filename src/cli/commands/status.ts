@@ -55,7 +55,7 @@ async function undoable(context: Context, view: WorkspaceView, history: RootHist
     throw error;
   }
   if (plan.entry === undefined) return undefined;
-  const span = spanOf(plan, history.entries, undefined);
+  const span = spanOf(plan, history, undefined);
   const changed: FileDiff[] = [];
   let more = false;
   if (span !== undefined) {
