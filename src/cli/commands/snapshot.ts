@@ -8,9 +8,13 @@ import { Progress } from "../progress.js";
 import { snapshotText } from "../render-snapshot.js";
 import { listOmitted } from "../tree-listing.js";
 
-/** One line: it stands in the log. */
-const labelText = (given: string): string | undefined =>
-  given.trim() === "" || given.length > 200 || /[\u0000-\u001f\u007f]/.test(given) ? undefined : given;
+/** One line, since it stands in the log, and nothing that would be read as another ref (G7): it could never be asked for again. */
+function labelText(given: string): string | undefined {
+  const unreachable = /^-|:|^(?:[ct][1-9]\d*\^?|now|last|[0-9a-f]{8,64})$/;
+  const unreadable = /[\p{Cc}\ufffd]|[\ud800-\udfff]/u;
+  if (given.trim() === "" || given.length > 200) return undefined;
+  return unreachable.test(given) || unreadable.test(given) ? undefined : given;
+}
 
 export const command = defineCommand({
   grammar: {
@@ -18,7 +22,8 @@ export const command = defineCommand({
     options: {
       label: value(["-m"], {
         value: "LABEL",
-        wanted: "a label of 1 to 200 characters",
+        wanted:
+          "a label of 1 to 200 characters that reads as nothing else: not c12, t4, now, last or hex digits, no colon",
         parse: labelText,
         help: "a name to find it by",
       }),
@@ -33,20 +38,24 @@ export const command = defineCommand({
   narrows: false,
   notes: ["Everything below the root is captured, secrets among it, into the state directory; .git is not."],
   run: async (context, { options }) =>
-    withPlace(context, async (place) => {
-      await sayWhere(context, place);
-      const { json, quiet } = context.globals;
-      const progress = new Progress(context.environment.stderr, "looprig: snapshot", quiet);
-      const opening = { command: "snapshot", capture: captureSettings(options), onProgress: progress.report };
-      return withWorkspace(context, place, opening, async (workspace) => {
-        const { signal } = context;
-        const taken = await workspace.checkpoint({ label: options.label, signal });
-        await progress.done();
-        if (json) {
-          const omitted = await listOmitted(await workspace.tree(taken.ref, { signal }));
-          await context.document("snapshot", place.root, snapshotDocument(taken, omitted));
-        } else await context.report(snapshotText(taken, context.style));
-        return exit.done;
-      }).finally(() => progress.done());
-    }),
+    withPlace(
+      context,
+      async (place) => {
+        await sayWhere(context, place);
+        const { json, quiet } = context.globals;
+        const progress = new Progress(context.environment.stderr, "looprig: snapshot", quiet);
+        const opening = { command: "snapshot", capture: captureSettings(options), onProgress: progress.report };
+        return withWorkspace(context, place, opening, async (workspace) => {
+          const { signal } = context;
+          const taken = await workspace.checkpoint({ label: options.label, signal });
+          await progress.done();
+          if (json) {
+            const omitted = await listOmitted(await workspace.tree(taken.ref, { signal }));
+            await context.document("snapshot", place.root, snapshotDocument(taken, omitted));
+          } else await context.report(snapshotText(taken, context.style));
+          return exit.done;
+        }).finally(() => progress.done());
+      },
+      { begins: true },
+    ),
 });
