@@ -4,7 +4,7 @@
  * Without a yes (from --yes or a terminal to ask on), and for a dry run, only a view is opened: no lease, nothing written.
  * With one, the root is taken first, so that nobody of ours changes it between the plan and the answer.
  */
-import { LooprigError, isLooprigError, isMissing, toFsPath } from "../core/index.js";
+import { LooprigError, isLooprigError, parseWorkspacePath } from "../core/index.js";
 import type {
   RefLike,
   RestoreAction,
@@ -20,6 +20,8 @@ import type { Context } from "./context.js";
 import { countLines, spanOf } from "./diff-counts.js";
 import { planDocument, receiptDocument } from "./documents.js";
 import { exit } from "./exit-codes.js";
+import { assertPathsKnown, isThere } from "./known-paths.js";
+import type { Sides } from "./known-paths.js";
 import { typedPath } from "./path-arguments.js";
 import { sayWithoutHistory, withView, withWorkspace } from "./place.js";
 import type { Place } from "./place.js";
@@ -106,6 +108,10 @@ async function makePlan(context: Context, place: Place, deed: Deed, view: Worksp
   } catch (error) {
     if (!isLooprigError(error, "restore.nothing")) throw error;
   }
+  if (action.kind !== "redo" && action.paths !== undefined) {
+    const paths = action.paths.map((path) => parseWorkspacePath(path));
+    await assertPathsKnown(context, place, view, paths, sidesOf(action, plan, history));
+  }
   if (plan === undefined || plan.writes.length + plan.deletes.length + plan.conflicts.length === 0) {
     return { exitCode: await reportNothing(context, place, action, plan) };
   }
@@ -123,6 +129,30 @@ async function makePlan(context: Context, place: Place, deed: Deed, view: Worksp
   }
   return { action, plan, shown };
 }
+
+/** Where a path may be that an undo or restore was narrowed to. */
+function sidesOf(
+  action: Exclude<RestoreAction, { kind: "redo" }>,
+  plan: RestorePlan | undefined,
+  { entries, turns }: RootHistory,
+): Sides {
+  if (action.kind === "restore") {
+    return { action: action.kind, refs: ["now", action.ref], named: `${action.ref} or here` };
+  }
+  // With no entry found, one of them may still have had the path; the newest are enough to tell a slip from a name.
+  const meant =
+    plan?.entry === undefined ? entries.slice(-entriesSearched) : entries.filter(({ name }) => name === plan.entry);
+  const unsettled = turns
+    .filter(({ state }) => state === "unsettled")
+    .flatMap(({ from }) => (from === undefined ? [] : [from]));
+  return {
+    action: action.kind,
+    refs: ["now", ...meant.flatMap(({ from, to }) => [from, to]), ...unsettled],
+    named: `${plan?.entry ?? action.turn ?? "any turn"} or here`,
+  };
+}
+
+const entriesSearched = 20;
 
 /** Conflicts stop everything unless they are to be skipped and something else is left to do. */
 function stops(plan: RestorePlan, action: RestoreAction): boolean {
@@ -163,18 +193,11 @@ async function reportNothing(
 }
 
 /** The kept paths at which nothing stands any more: only what is there can stay. */
-function goneAmong({ environment }: Context, { root }: Place, plan: RestorePlan): ReadonlySet<string> {
-  const isThere = (path: string): boolean => {
-    try {
-      environment.fileSystem.lstat(toFsPath(`${root}/${path}`));
-      return true;
-    } catch (error) {
-      // What cannot be looked at is not known to be gone.
-      return !isMissing(error);
-    }
-  };
+function goneAmong(context: Context, place: Place, plan: RestorePlan): ReadonlySet<string> {
   return new Set(
-    plan.kept.filter(({ path, reason }) => reason === "omitted" && !isThere(path)).map(({ path }) => path),
+    plan.kept
+      .filter(({ path, reason }) => reason === "omitted" && !isThere(context, place, path))
+      .map(({ path }) => path),
   );
 }
 

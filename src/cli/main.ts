@@ -23,7 +23,10 @@ process.exitCode = await runCommandLine({
   words: rawWords(process.argv.slice(2), nodeFileSystem),
   env: process.env,
   platform: process.platform,
-  cwd: currentDirectory(() => process.cwd(), process.env),
+  // Asked for when it is needed: it may be gone, and that is told like any other failure.
+  get cwd() {
+    return currentDirectory(() => process.cwd(), process.env);
+  },
   home: os.homedir(),
   homes: [os.homedir(), ...accountHome()],
   now: () => new Date(),

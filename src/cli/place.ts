@@ -1,5 +1,6 @@
 /** Where a command works: the storage it opened, the root it speaks of, and where the user stands. */
-import { LooprigError, isLooprigError } from "../core/index.js";
+import path from "node:path";
+import { LooprigError, isLooprigError, isMissing } from "../core/index.js";
 import type { CanonicalRoot, SessionId } from "../core/index.js";
 import type { Storage } from "../storage/index.js";
 import type {
@@ -9,6 +10,8 @@ import type {
   WorkspaceView,
   WorkspaceWorld,
 } from "../workspace/index.js";
+import { usage } from "./args.js";
+import { currentDirectoryGone } from "./current-directory.js";
 import { askLetter } from "./ask.js";
 import type { Context } from "./context.js";
 import { chooseRoot, withoutHistory, withoutHistoryHint } from "./root-choice.js";
@@ -26,27 +29,44 @@ export interface Place {
   readonly shared: boolean;
 }
 
+export interface PlaceOptions {
+  /** The command makes a history where there is none. All others find nothing there, and make no state directory to say so. */
+  readonly begins?: boolean;
+}
+
 /** Opens the local state and finds the root; closes the state afterwards. */
-export async function withPlace<T>(context: Context, use: (place: Place) => Promise<T>): Promise<T> {
+export async function withPlace<T>(
+  context: Context,
+  use: (place: Place) => Promise<T>,
+  { begins = false }: PlaceOptions = {},
+): Promise<T> {
   const { environment, globals, signal } = context;
   // Loaded here so that help and wrong usage cost neither the driver nor the runtime.
-  const [{ assertOutside, canonicalPath, knownRoots }, { openLocalStorage, defaultStateDir }] = await Promise.all([
-    import("../workspace/index.js"),
-    import("../storage-local/index.js"),
-  ]);
+  const [{ assertOutside, canonicalPath, knownRoots }, { openLocalStorage, defaultStateDir }, { createMemoryStorage }] =
+    await Promise.all([
+      import("../workspace/index.js"),
+      import("../storage-local/index.js"),
+      import("../storage/index.js"),
+    ]);
   const { fileSystem, cwd } = environment;
   const here = canonicalPath(cwd, { fileSystem, option: "the current directory" });
   const given =
     globals.root === undefined ? undefined : canonicalPath(globals.root, { fileSystem, cwd: here, option: "--root" });
+  const own = environment.env["LOOPRIG_HOME"];
+  if (own !== undefined && own !== "" && !path.isAbsolute(own)) throw relativeState("LOOPRIG_HOME", own);
   const dir = defaultStateDir(environment.env, environment.platform, environment.home);
-  // A state directory that was put into the project by mistake is not even made there. The default place is never meant.
-  if (environment.env["LOOPRIG_HOME"] !== undefined && !exists(context, dir)) {
-    assertOutside([dir], given ?? here, { fileSystem });
+  if (!path.isAbsolute(dir)) throw relativeState("HOME", environment.home);
+  const made = exists(context, dir);
+  if (!made) {
+    // A state directory that was put into the project by mistake is not even made there. The default place is never meant.
+    if (own !== undefined) assertOutside([dir], given ?? here, { fileSystem });
+    assertThere(context, chooseRoot(given, here, []));
   }
-  const storage = await openLocalStorage({ dir, signal, fileSystem });
+  const storage = made || begins ? await openLocalStorage({ dir, signal, fileSystem }) : createMemoryStorage();
   try {
     const known = await knownRoots(storage, { signal });
     const choice = chooseRoot(given, here, known);
+    assertThere(context, choice);
     return await use({
       ...{ storage, here, choice },
       root: choice.root as CanonicalRoot,
@@ -57,12 +77,38 @@ export async function withPlace<T>(context: Context, use: (place: Place) => Prom
   }
 }
 
-function exists({ environment }: Context, dir: string): boolean {
+/** It would be another state directory in every current directory. */
+const relativeState = (variable: string, given: string): LooprigError<"usage.invalid"> =>
+  usage(
+    variable,
+    `Cannot keep state below $${variable}: it is ${JSON.stringify(given)}, wanted an absolute path`,
+    "an absolute path",
+  );
+
+/** Only a root with a history may be gone: `restore` builds it again, and the others say so. A new one is never made up. */
+function assertThere(context: Context, choice: RootChoice): void {
+  if (choice.known || isDirectory(context, choice.root)) return;
+  const { root } = context.globals;
+  if (root === undefined) throw currentDirectoryGone(choice.root);
+  const what = exists(context, choice.root) ? "it is no directory" : "no directory stands there";
+  throw usage("--root", `Cannot use ${JSON.stringify(root)} for --root: ${what}; wanted a directory`, "a directory");
+}
+
+export function isDirectory({ environment }: Context, path: string): boolean {
   try {
-    environment.fileSystem.stat(dir);
-    return true;
+    return environment.fileSystem.stat(path).isDirectory();
   } catch {
     return false;
+  }
+}
+
+/** What cannot be looked at is there: whoever opens it says what is wrong. */
+function exists({ environment }: Context, path: string): boolean {
+  try {
+    environment.fileSystem.stat(path);
+    return true;
+  } catch (error) {
+    return !isMissing(error);
   }
 }
 

@@ -326,5 +326,6 @@ const commit = (head: string): string => (/^[0-9a-f]{40,64}$/.test(head) ? head.
 function passedOver(names: readonly string[], narrowed: boolean): string {
   if (names.length === 0) return "";
   const listed = names.length > 3 ? `${names.slice(0, 3).join(", ")} and ${names.length - 3} more` : names.join(", ");
-  return `${listed} changed nothing${narrowed ? " there" : ""} and ${names.length === 1 ? "was" : "were"} passed over.`;
+  const [has, was] = names.length === 1 ? ["has", "was"] : ["have", "were"];
+  return `${listed} ${narrowed ? `${has} nothing left there` : "changed nothing"} and ${was} passed over.`;
 }

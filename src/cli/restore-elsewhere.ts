@@ -5,6 +5,7 @@ import { usage } from "./args.js";
 import { bytes, count } from "./amounts.js";
 import type { Context } from "./context.js";
 import { exit } from "./exit-codes.js";
+import { assertPathsKnown } from "./known-paths.js";
 import { withView } from "./place.js";
 import type { Place } from "./place.js";
 import { oneLine, shellWord } from "./spelling.js";
@@ -31,6 +32,8 @@ export async function writeElsewhere(context: Context, place: Place, wish: Elsew
   return withView(context, place, async (view) => {
     const { signal } = context;
     const resolved = await view.resolve(wish.ref, { signal });
+    const from = resolved.checkpoint === undefined ? wish.ref : `c${resolved.checkpoint.number}`;
+    await assertPathsKnown(context, place, view, wish.paths, { action: "restore", refs: [wish.ref], named: from });
     const written: WorkspacePath[] = [];
     const omitted: WorkspacePath[] = [];
     for await (const { path, entry } of listTree(await view.tree(wish.ref, { signal }))) {
@@ -38,7 +41,6 @@ export async function writeElsewhere(context: Context, place: Place, wish: Elsew
       if (entry.kind === "omitted") omitted.push(path);
       else if (entry.kind !== "directory") written.push(path);
     }
-    const from = resolved.checkpoint === undefined ? wish.ref : `c${resolved.checkpoint.number}`;
     const fields = {
       ...{ action: "restore", entry: from, dryRun: wish.dryRun, result: "done", to: dest, written, deleted: [] },
       ...{ kept: [], conflicts: [], omitted, safety: null, reverse: null },

@@ -3,6 +3,7 @@ import { flag, usage } from "../args.js";
 import { defineCommand } from "../command.js";
 import { diffDocument } from "../documents.js";
 import { exit } from "../exit-codes.js";
+import { assertPathsKnown } from "../known-paths.js";
 import { pathArguments } from "../path-arguments.js";
 import { assertKnown, sayWhere, sayWithoutHistory, sessionOf, withPlace, withView } from "../place.js";
 import { refArgument } from "../ref-argument.js";
@@ -48,6 +49,10 @@ export const command = defineCommand({
         }
         await sayWhere(context, place);
         const [from, to] = [await view.resolve(span.from, { signal }), await view.resolve(span.to, { signal })];
+        await assertPathsKnown(context, place, view, paths, {
+          ...{ action: "diff", refs: [span.from, span.to] },
+          named: [...new Set([span.from, span.to])].map((ref) => (ref === "now" ? "here" : ref)).join(" or "),
+        });
         const diffs: FileDiff[] = [];
         for await (const diff of view.diff({ ...span, paths, signal })) {
           if (globals.json || options.stat) diffs.push(diff);

@@ -2,9 +2,10 @@ import { isEscapedName } from "../../core/index.js";
 import { flag, usage, value } from "../args.js";
 import { captureOptions, captureSettings } from "../capture-options.js";
 import { defineCommand } from "../command.js";
+import { currentDirectoryGone } from "../current-directory.js";
 import { parseDuration } from "../duration.js";
 import { execDocument } from "../documents.js";
-import { withPlace, withWorkspace } from "../place.js";
+import { isDirectory, withPlace, withWorkspace } from "../place.js";
 import { Progress } from "../progress.js";
 import { coverageLine, execLine } from "../render-exec.js";
 import { oneLine } from "../spelling.js";
@@ -52,37 +53,47 @@ export const command = defineCommand({
       );
     }
     const { environment, globals, interrupts, signal, talkStyle } = context;
-    return withPlace(context, async (place) => {
-      const progress = new Progress(environment.stderr, "looprig: baseline", globals.quiet);
-      const opening = {
-        command: `exec "${oneLine([program, ...args].join(" "))}"`,
-        shared: options.shared,
-        capture: captureSettings(options),
-        onProgress: progress.report,
-      };
-      return withWorkspace(context, place, opening, async (workspace) => {
-        const inside = place.here === place.root || place.here.startsWith(place.root === "/" ? "/" : `${place.root}/`);
-        const result = await workspace.exec([program, ...args], {
-          ...{ foreground: true, everyMs: options.every, undoOnFailure: options.undoOnFailure, signal },
-          cwd: inside ? place.here : place.root,
-          includeWindow: globals.yes,
-          onSpawn: () => {
-            // From here on the terminal and its signals are the command's.
-            interrupts.disarm();
-            void progress.done();
-          },
-        });
-        if (globals.json) {
-          const document = { schema: "looprig.exec/1", root: place.root, ...execDocument(workspace.sessionId, result) };
-          await environment.stderr.write(`${JSON.stringify(document)}\n`);
+    return withPlace(
+      context,
+      async (place) => {
+        if (!isDirectory(context, place.here)) throw currentDirectoryGone(place.here);
+        const progress = new Progress(environment.stderr, "looprig: baseline", globals.quiet);
+        const opening = {
+          command: `exec "${oneLine([program, ...args].join(" "))}"`,
+          shared: options.shared,
+          capture: captureSettings(options),
+          onProgress: progress.report,
+        };
+        return withWorkspace(context, place, opening, async (workspace) => {
+          const inside =
+            place.here === place.root || place.here.startsWith(place.root === "/" ? "/" : `${place.root}/`);
+          const result = await workspace.exec([program, ...args], {
+            ...{ foreground: true, everyMs: options.every, undoOnFailure: options.undoOnFailure, signal },
+            cwd: inside ? place.here : place.root,
+            includeWindow: globals.yes,
+            onSpawn: () => {
+              // From here on the terminal and its signals are the command's.
+              interrupts.disarm();
+              void progress.done();
+            },
+          });
+          if (globals.json) {
+            const document = {
+              schema: "looprig.exec/1",
+              root: place.root,
+              ...execDocument(workspace.sessionId, result),
+            };
+            await environment.stderr.write(`${JSON.stringify(document)}\n`);
+            return result.exitCode;
+          }
+          await context.say(execLine(result, options.undoOnFailure, talkStyle));
+          if (result.changes.length > 0 && !globals.quiet && (await workspace.firstChangeNotice())) {
+            await context.say(coverageLine(place.root, environment.home));
+          }
           return result.exitCode;
-        }
-        await context.say(execLine(result, options.undoOnFailure, talkStyle));
-        if (result.changes.length > 0 && !globals.quiet && (await workspace.firstChangeNotice())) {
-          await context.say(coverageLine(place.root, environment.home));
-        }
-        return result.exitCode;
-      }).finally(() => progress.done());
-    });
+        }).finally(() => progress.done());
+      },
+      { begins: true },
+    );
   },
 });
