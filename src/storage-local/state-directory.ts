@@ -46,10 +46,8 @@ export function prepareStateDirectory(fileSystem: FileSystem, given: string, opt
   const layout = layoutOf(dir);
   assertOwner(fileSystem, dir, options.uid);
 
-  const version = readFormat(fileSystem, layout.formatFile);
-  if (version === undefined) {
-    assertAdoptable(fileSystem, dir);
-  } else {
+  const version = formatOf(fileSystem, layout.formatFile, dir);
+  if (version !== undefined) {
     if (version > formatVersion) throw unsupportedVersion(dir, version);
     for (const part of [layout.databaseFile, layout.blobsDir]) assertStands(fileSystem, part);
   }
@@ -187,16 +185,25 @@ function assertOwner(fileSystem: FileSystem, file: string, uid: number | undefin
   );
 }
 
-function assertAdoptable(fileSystem: FileSystem, dir: string): void {
-  const names = fileSystem.readdir(dir).map(String);
-  const entry = names.find((name) => !beginnings.has(name) && !name.startsWith(temporaryPrefix));
-  if (entry === undefined) return;
+/** The format of the store; undefined for a directory that may become one. `storage.not_a_store` for any other. */
+function formatOf(fileSystem: FileSystem, formatFile: string, dir: string): number | undefined {
+  const entry = readFormat(fileSystem, formatFile) === undefined ? foreignEntry(fileSystem, dir) : undefined;
+  // Looked at again: what was found may be the format itself, which another first opening has just published.
+  const version = readFormat(fileSystem, formatFile);
+  if (version !== undefined || entry === undefined) return version;
   throw new StorageError(
     "storage.not_a_store",
     `Cannot keep state in "${dir}": it holds ${JSON.stringify(entry)} and is no state directory of looprig; name an empty or absent one`,
     { dir, entry },
   );
 }
+
+/** A name in the directory that the first opening does not make before `format`. */
+const foreignEntry = (fileSystem: FileSystem, dir: string): string | undefined =>
+  fileSystem
+    .readdir(dir)
+    .map(String)
+    .find((name) => !beginnings.has(name) && !name.startsWith(temporaryPrefix));
 
 function assertStands(fileSystem: FileSystem, part: string): void {
   if (identity(fileSystem, part) === undefined)
