@@ -59,7 +59,11 @@ export async function withPlace<T>(
   const made = exists(context, dir);
   if (!made) {
     // A state directory that was put into the project by mistake is not even made there. The default place is never meant.
-    if (own !== undefined) assertOutside([dir], given ?? here, { fileSystem });
+    // A root too broad to be one is refused as such when it is opened.
+    const root = given ?? here;
+    if (own !== undefined && !isAbove(root, canonicalPath(environment.home, { fileSystem }))) {
+      assertOutside([dir], root, { fileSystem });
+    }
     assertThere(context, chooseRoot(given, here, []));
   }
   const storage = made || begins ? await openLocalStorage({ dir, signal, fileSystem }) : createMemoryStorage();
@@ -76,6 +80,8 @@ export async function withPlace<T>(
     await storage.close();
   }
 }
+
+const isAbove = (root: string, home: string): boolean => root === "/" || home === root || home.startsWith(`${root}/`);
 
 /** It would be another state directory in every current directory. */
 const relativeState = (variable: string, given: string): LooprigError<"usage.invalid"> =>
