@@ -124,7 +124,8 @@ export async function withView<T>(
   use: (view: WorkspaceView) => Promise<T>,
 ): Promise<T> {
   const { readWorkspace } = await import("../workspace/index.js");
-  const view = await readWorkspace({ root, storage, signal: context.signal }, worldOf(context));
+  const { signal, globals } = context;
+  const view = await readWorkspace({ root, storage, signal, adoptRoot: globals.adoptRoot }, worldOf(context));
   try {
     return await use(view);
   } finally {
