@@ -84,6 +84,7 @@ export class RunningSession implements Session {
   #current: { readonly abort: AbortController; readonly turn: LiveTurn } | undefined;
   #working: Promise<void> | undefined;
   #interrupted = false;
+  readonly #waitingForRest: (() => void)[] = [];
   #fault: string | undefined;
   #turns: number;
   #closed: Promise<void> | undefined;
@@ -150,8 +151,9 @@ export class RunningSession implements Session {
   async interrupt({ reason = "interrupted" }: { readonly reason?: string | undefined } = {}): Promise<void> {
     if (this.#current === undefined) return;
     this.#interrupted = true;
+    const rested = new Promise<void>((resolve) => this.#waitingForRest.push(resolve));
     this.#current.abort.abort(new Error(reason));
-    await this.#current.turn.done;
+    await rested;
   }
 
   respond(gateId: string, answer: GateAnswer): Promise<void> {
@@ -223,9 +225,13 @@ export class RunningSession implements Session {
   async #rest(): Promise<void> {
     const trigger = this.#interrupted ? "interrupt" : "idle";
     this.#interrupted = false;
-    if (this.#closed !== undefined) return;
-    const [idle] = await this.#parts.journal.append([{ type: "session-idle" }]);
-    await this.#boundary("idle", trigger, idle);
+    try {
+      if (this.#closed !== undefined) return;
+      const [idle] = await this.#parts.journal.append([{ type: "session-idle" }]);
+      await this.#boundary("idle", trigger, idle);
+    } finally {
+      for (const resolve of this.#waitingForRest.splice(0)) resolve();
+    }
   }
 
   async #run(submission: Submission): Promise<void> {
