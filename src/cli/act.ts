@@ -26,7 +26,7 @@ import { typedPath } from "./path-arguments.js";
 import { sayWithoutHistory, withView, withWorkspace } from "./place.js";
 import type { Place } from "./place.js";
 import { conflictText, dryRunText, foreignText, nothingText, planText, receiptText } from "./render-plan.js";
-import type { PlanView } from "./render-plan.js";
+import type { PlanView, Wish } from "./render-plan.js";
 import { sessionNames } from "./session-names.js";
 
 export interface Deed {
@@ -113,7 +113,7 @@ async function makePlan(context: Context, place: Place, deed: Deed, view: Worksp
     await assertPathsKnown(context, place, view, paths, sidesOf(action, plan, history));
   }
   if (plan === undefined || plan.writes.length + plan.deletes.length + plan.conflicts.length === 0) {
-    return { exitCode: await reportNothing(context, place, action, plan) };
+    return { exitCode: await reportNothing(context, place, action, plan, deed.dryRun) };
   }
   const lines = await countLines(view, spanOf(plan, history, deed.ref), [...plan.writes, ...plan.deletes], signal);
   const shown: PlanView = {
@@ -174,8 +174,9 @@ export async function nothingWithoutHistory(
 async function reportNothing(
   context: Context,
   place: Place,
-  action: Pick<RestoreAction, "kind"> & { readonly paths?: readonly string[] | undefined },
+  action: Wish,
   plan: RestorePlan | undefined,
+  dryRun = false,
 ): Promise<number> {
   // What an entry changed was not captured: that is no success, nor is it true that there was nothing.
   const refused = plan?.entry !== undefined && plan.action !== "restore" && plan.kept.length > 0;
@@ -184,10 +185,10 @@ async function reportNothing(
       ...{ action: action.kind, passedOver: [], writes: [], deletes: [], kept: [], conflicts: [], omitted: [] },
       ...{ foreign: [], window: [] },
     };
-    await context.document(action.kind, place.root, planDocument(nothing, refused ? "refused" : "nothing", false));
+    await context.document(action.kind, place.root, planDocument(nothing, refused ? "refused" : "nothing", dryRun));
   } else {
     const gone = plan === undefined ? undefined : goneAmong(context, place, plan);
-    await context.report(nothingText(plan, action.kind, gone, action.paths !== undefined));
+    await context.report(nothingText(plan, action, gone));
   }
   return refused ? exit.refused : exit.nothing;
 }

@@ -18,7 +18,7 @@ import type {
 import type { OmissionClass } from "../workspace-store/index.js";
 import { logRows } from "./log-rows.js";
 import { modeText } from "./render-show.js";
-import { unsettledTurns } from "./render-status.js";
+import { isIdle, unsettledTurns } from "./render-status.js";
 import type { StatusData } from "./render-status.js";
 import type { ListedEntry } from "./tree-listing.js";
 
@@ -140,7 +140,7 @@ export function statusDocument({ holder, history, changes, undoable, unsettled }
           },
     last: last === undefined ? null : { checkpoint: checkpointName(last), ref: last.ref, at: last.at.toISOString() },
     changes: changes.map(changeEntry),
-    ...(undoable?.plan.entry === undefined
+    ...(undoable?.plan.entry === undefined || isIdle(undoable.plan)
       ? {}
       : {
           undoable: {

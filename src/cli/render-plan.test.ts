@@ -174,7 +174,7 @@ describe("a receipt", () => {
   });
 
   test("names the turns that were passed over", () => {
-    expect(told({ passedOver: ["t3", "t2"] })).toContain("t3, t2 changed nothing and were passed over.\n");
+    expect(told({ passedOver: ["t3", "t2"] })).toContain("t3, t2 have nothing to take back and were passed over.\n");
   });
 });
 
@@ -192,18 +192,29 @@ test("a long list is shortened where a dry run shows it whole", () => {
 });
 
 test("nothing to do is said, with what was passed over", () => {
-  expect(nothingText(undefined, "redo")).toBe("There is nothing to redo here.\n");
+  expect(nothingText(undefined, { kind: "redo" })).toBe("There is nothing to redo here.\n");
   const { entry, ...rest } = plan({ writes: [], passedOver: ["t2"] });
   expect(entry).toBe("t1");
-  expect(nothingText(rest, "undo")).toBe("There is nothing to undo here. t2 changed nothing and was passed over.\n");
-  expect(nothingText(plan({ writes: [] }), "undo")).toBe("t1: every file is as it would be.\n");
+  expect(nothingText(rest, { kind: "undo" })).toBe(
+    "There is nothing to undo here. t2 has nothing to take back and was passed over.\n",
+  );
+  expect(nothingText(plan({ writes: [] }), { kind: "undo" })).toBe("t1: every file is as it would be.\n");
+});
+
+test("an entry that was named is not followed by how to name one; narrowed paths are spoken of", () => {
+  const kept = [{ path: path(".env"), reason: "omitted" }] as const;
+  expect(nothingText(plan({ writes: [], kept }), { kind: "undo", turn: "t1" })).not.toContain("TURN");
+  const { entry: _none, ...rest } = plan({ writes: [], passedOver: ["t2"] });
+  expect(nothingText(rest, { kind: "undo", paths: ["src"] })).toBe(
+    "There is nothing to undo there. t2 has nothing to take back there and was passed over.\n",
+  );
 });
 
 test("what stays is never called as it would be", () => {
   const kept = (...each: RestorePlan["kept"]): RestorePlan => plan({ writes: [], kept: each });
   const env = { path: path(".env"), reason: "omitted" } as const;
   const notes = { path: path("notes.md"), reason: "foreign" } as const;
-  const told = (given: RestorePlan, ...gone: string[]): string => nothingText(given, "undo", new Set(gone));
+  const told = (given: RestorePlan, ...gone: string[]): string => nothingText(given, { kind: "undo" }, new Set(gone));
   expect(told(kept(env))).toBe(
     "t1: nothing can be taken back. .env was not captured and stays as it is. looprig undo TURN takes back earlier ones.\n",
   );

@@ -177,13 +177,21 @@ function startOf({ plan, turn, history }: PlanView, atOnce: number): string {
   return `${first === undefined ? shellWord(plan.entry ?? "") : `t${first.number}`}^`;
 }
 
-/** Why there is nothing to do. `narrowed`: only some paths were meant. */
+export interface Wish {
+  readonly kind: RestorePlan["action"];
+  /** The turn that was named. */
+  readonly turn?: string | undefined;
+  /** The paths it was narrowed to. */
+  readonly paths?: readonly string[] | undefined;
+}
+
+/** Why there is nothing to do. */
 export function nothingText(
   plan: Pick<RestorePlan, "action" | "passedOver" | "entry" | "kept" | "omitted"> | undefined,
-  action: RestorePlan["action"],
+  { kind: action, turn, paths }: Wish,
   gone: ReadonlySet<string> = new Set(),
-  narrowed = false,
 ): string {
+  const narrowed = paths !== undefined;
   const where = narrowed ? "there" : "here";
   const kept = plan?.kept ?? [];
   const what =
@@ -195,7 +203,7 @@ export function nothingText(
   const passed = plan === undefined ? "" : passedOver(plan.passedOver, narrowed);
   // The newest entry stays the newest: without a name undo would come back to it for ever.
   const before =
-    plan?.entry !== undefined && action === "undo" && kept.length > 0
+    plan?.entry !== undefined && action === "undo" && turn === undefined && kept.length > 0
       ? ["looprig undo TURN takes back earlier ones."]
       : [];
   return `${[what, ...stays(kept, gone), ...(passed === "" ? [] : [passed]), ...before].join(" ")}\n`;
@@ -327,5 +335,5 @@ function passedOver(names: readonly string[], narrowed: boolean): string {
   if (names.length === 0) return "";
   const listed = names.length > 3 ? `${names.slice(0, 3).join(", ")} and ${names.length - 3} more` : names.join(", ");
   const [has, was] = names.length === 1 ? ["has", "was"] : ["have", "were"];
-  return `${listed} ${narrowed ? `${has} nothing left there` : "changed nothing"} and ${was} passed over.`;
+  return `${listed} ${has} nothing to take back${narrowed ? " there" : ""} and ${was} passed over.`;
 }

@@ -1,4 +1,5 @@
 import { describe, expect, test } from "vitest";
+import { statusDocument } from "./documents.js";
 import { statusText } from "./render-status.js";
 import type { StatusData } from "./render-status.js";
 import { sessionNames } from "./session-names.js";
@@ -31,9 +32,10 @@ const undoable: StatusData["undoable"] = {
 };
 const changes = [foreignChange("README.md"), foreignChange("notes.md", "added")];
 
-const text = (data: Partial<StatusData>): string =>
+const data: StatusData = { root, history, holder: undefined, changes: [], undoable: undefined, unsettled: undefined };
+const text = (more: Partial<StatusData>): string =>
   statusText(
-    { root, history, holder: undefined, changes: [], undoable: undefined, unsettled: undefined, ...data },
+    { ...data, ...more },
     { home, now: at(13, 6), sessionName: sessionNames([first, second]), style: plainStyle },
   );
 
@@ -107,5 +109,28 @@ describe("status", () => {
     const shown = text({ unsettled: { planId: "p", action: "undo" }, history: { ...history, damaged: [second] } });
     expect(shown).toContain("! an undo was cut short here");
     expect(shown).toContain("! the journal of session b71c is damaged");
+  });
+
+  test("names a turn that was cut short, and that undo asks", () => {
+    const turns = [turn(1), turn(2, { kind: "command", input: "claude", state: "unsettled" })];
+    expect(text({ history: { ...history, turns } })).toContain(
+      "\n! t2 exec claude was cut short; the next command that writes settles it, and looprig undo asks before it takes it back\n",
+    );
+    expect(statusDocument({ ...data, history: { ...history, turns } })).toMatchObject({ unsettledTurns: ["t2"] });
+  });
+
+  test("promises no undo of what was not captured", () => {
+    const env = path(".env");
+    const changed = [fileDiff(".env", 0, 0), fileDiff("src/parse.js", 1, 1)];
+    const partly = plan({ writes: [path("src/parse.js")], kept: [{ path: env, reason: "omitted" }], omitted: [env] });
+    const some = text({ undoable: { plan: partly, turn: turn(1), changed, more: false } });
+    expect(some).toMatch(/^ {2}M \.env +not captured$/m);
+    expect(some).toMatch(/\nlooprig undo takes back t1; 1 path was not captured\.\n$/);
+    const none = { ...partly, writes: [] };
+    const shown = { plan: none, turn: turn(1), changed, more: false };
+    expect(text({ undoable: shown })).toMatch(
+      /3f9a, not captured\n[^]*\nlooprig undo cannot take back t1: 1 path was not captured\.\n$/,
+    );
+    expect(statusDocument({ ...data, undoable: shown })).not.toHaveProperty("undoable");
   });
 });

@@ -136,16 +136,25 @@ function undoableSection({ undoable }: StatusData, { sessionName, style }: Statu
   const what = turn === undefined ? oneLine(plan.title ?? "") : turnTitle(turn);
   const session = plan.entrySession === undefined ? [] : [sessionName(plan.entrySession)];
   const window = turn?.kind === "command" ? [unproven] : [];
-  const able = plan.conflicts.length === 0 ? "can be undone" : count(plan.conflicts.length, "conflict");
+  const able = isIdle(plan)
+    ? "not captured"
+    : plan.conflicts.length === 0
+      ? "can be undone"
+      : count(plan.conflicts.length, "conflict");
   const title = [`${plan.entry ?? ""} ${what}`.trim(), ...session, ...window, able].join(", ");
   const stopped = new Set<string>(plan.conflicts.map(({ path }) => path));
+  const uncaptured = new Set<string>(plan.omitted);
   const lines = undoable.changed.map((diff) => ({
     ...{ path: diff.path, kind: diff.kind, entry: diff.entry, lines: lineCountOf(diff) },
-    note: stopped.has(diff.path) ? "changed since" : undefined,
+    note: stopped.has(diff.path) ? "changed since" : uncaptured.has(diff.path) ? "not captured" : undefined,
   }));
   const more = undoable.more ? ["  … and more; looprig diff --stat lists all"] : [];
   return [title, ...changeLines(lines, style), ...more];
 }
+
+/** Whether undo would have nothing to do: what the entry changed was not captured. */
+export const isIdle = (plan: RestorePlan): boolean =>
+  plan.writes.length + plan.deletes.length + plan.conflicts.length === 0;
 
 const lineCountOf = ({ added, removed, binary }: FileDiff): LineCount => ({ added, removed, binary });
 
@@ -157,10 +166,18 @@ function lastLine({ undoable, changes }: StatusData, { style }: StatusView): rea
       `${style.bold("looprig undo")} would stop at ${count(plan.conflicts.length, "conflict")}; --dry-run shows them.`,
     ];
   }
+  const lost =
+    plan.omitted.length === 0
+      ? ""
+      : `${count(plan.omitted.length, "path")} ${plan.omitted.length === 1 ? "was" : "were"} not captured`;
+  if (isIdle(plan)) {
+    const why = lost === "" ? "--dry-run says why" : lost;
+    return [`${style.bold("looprig undo")} cannot take back ${plan.entry ?? "it"}: ${why}.`];
+  }
   const touched = new Set<WorkspacePath>([...plan.writes, ...plan.deletes]);
   const staying = changes.filter(({ path }) => !touched.has(path));
   const stay = staying.length === 0 ? "" : `; ${names(staying)} ${staying.length === 1 ? "stays" : "stay"}`;
-  return [`${style.bold("looprig undo")} takes back ${plan.entry ?? "it"}${stay}.`];
+  return [`${style.bold("looprig undo")} takes back ${plan.entry ?? "it"}${stay}${lost === "" ? "" : `; ${lost}`}.`];
 }
 
 function names(changes: readonly Change[]): string {

@@ -81,6 +81,33 @@ describe("undo, redo and restore", () => {
     expect(here.read("src/round.js")).toBe("floor\n");
   });
 
+  test("what was not captured is not promised back: exit 6, and it is named", async () => {
+    await here.run(["snapshot", "--exclude", "*.env"]);
+    here.write({ "x.env": "secret\n" });
+    await here.did("rm x.env");
+    const { status, stdout } = await here.run(["undo", "--yes"]);
+    expect({ status, stdout }).toMatchObject({
+      status: 6,
+      stdout: expect.stringMatching(/^t1: nothing can be taken back\. /) as string,
+    });
+    expect(stdout).toContain("x.env was not captured and is gone; it cannot be brought back.");
+    expect(await here.json(["undo", "--dry-run"])).toMatchObject({ result: "refused", kept: [{ path: "x.env" }] });
+  });
+
+  test("a name that is nowhere is told from one with nothing to do", async () => {
+    await here.did(agent);
+    const after = here.tree();
+    for (const [words, told] of [
+      [["undo", "--yes"], "Cannot undo src/prase.js: nothing of that name in t1 or here"],
+      [["restore", "c1", "--yes"], "Cannot restore src/prase.js: nothing of that name in c1 or here"],
+      [["diff", "c1", "t1"], "Cannot diff src/prase.js: nothing of that name in c1 or t1"],
+    ] as const) {
+      const ran = await here.run([...words, "--", "src/prase.js", "src/round.js"]);
+      expect(ran, words[0]).toMatchObject({ status: 3, stdout: "", stderr: `looprig: ${told}\n` });
+    }
+    expect(here.tree()).toEqual(after);
+  });
+
   test("with nothing to do it exits 3", async () => {
     await here.did("true");
     expect(await here.run(["undo", "--yes"])).toMatchObject({ status: 3 });
@@ -153,6 +180,56 @@ describe("undo, redo and restore", () => {
     expect(refused.status).toBe(125);
     expect((await here.run(["undo", "--yes"])).status).toBe(6);
     expect((await here.sh("echo 1 > new", ["--adopt-root"])).status).toBe(0);
+  });
+});
+
+describe("where nothing is", () => {
+  const state = (): boolean => fs.existsSync(path.join(here.home, "state"));
+
+  test("commands that read make no state directory", async () => {
+    for (const words of [["status"], ["sessions"], ["undo", "--yes"], ["show", "now"]]) {
+      const ran = await here.run(words);
+      expect(ran.status, ran.stderr).toBe(words[0] === "undo" ? 3 : 0);
+    }
+    expect(state()).toBe(false);
+  });
+
+  test("a root that does not exist is refused, not made, and so is one that is a file", async () => {
+    for (const [words, status] of [
+      [["snapshot"], 2],
+      [["exec", "--root", "nope", "--", "true"], 125],
+    ] as const) {
+      const ran = await here.run(words[0] === "exec" ? words : [...words, "--root", "README.md"]);
+      expect(ran.status).toBe(status);
+      expect(ran.stderr).toMatch(/^looprig: Cannot use "(nope|README\.md)" for --root: /);
+    }
+    expect(fs.existsSync(here.at("nope"))).toBe(false);
+    expect(state()).toBe(false);
+  });
+
+  test("a current directory that is gone is told so", async () => {
+    fs.mkdirSync(here.at("gone"));
+    const looprig = `${process.execPath} ${builtFile("src/cli/main.ts")}`;
+    const script = `cd gone; rmdir ../gone; ${looprig} status; echo $?; unset PWD; ${looprig} exec -- true; echo $?`;
+    const child = spawn("sh", ["-c", script], { cwd: here.root, env: here.env(), stdio: ["ignore", "pipe", "pipe"] });
+    const out: string[] = [];
+    for (const stream of [child.stdout, child.stderr])
+      stream.setEncoding("utf8").on("data", (text: string) => out.push(text));
+    await new Promise((resolve) => child.on("close", resolve));
+    expect(out.join("").match(/the current directory is gone/g)).toHaveLength(2);
+    expect(out.join("")).toMatch(/^2$[^]*^125$/m);
+  });
+
+  test("state is never kept at a place that is another one in every directory", async () => {
+    for (const [name, env] of [
+      ["LOOPRIG_HOME", { LOOPRIG_HOME: "state" }],
+      ["HOME", { LOOPRIG_HOME: "", HOME: "home" }],
+    ] as const) {
+      const ran = await here.run(["snapshot", "--json"], { env });
+      expect(ran.status).toBe(2);
+      expect(JSON.parse(ran.stdout)).toMatchObject({ code: "usage.invalid", details: { field: name } });
+    }
+    expect(fs.readdirSync(here.root)).toEqual(["README.md", "src"]);
   });
 });
 
@@ -271,7 +348,10 @@ describe("status, log, diff and show", () => {
       stdio: ["ignore", full, "pipe"],
     });
     fs.closeSync(full);
+    let stderr = "";
+    child.stderr?.setEncoding("utf8").on("data", (text: string) => (stderr += text));
     expect(await new Promise((resolve) => child.on("close", resolve))).toBe(1);
+    expect(stderr).toMatch(/^looprig: Cannot write the output: no space left on device \(ENOSPC\); /);
   });
 });
 

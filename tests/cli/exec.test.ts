@@ -104,7 +104,7 @@ describe("exit statuses", () => {
   test("a home directory is too broad to be a root", async () => {
     const ran = await here.run(["exec", "--", "true"], { cwd: here.home });
     expect(ran.status).toBe(125);
-    expect(ran.stderr).toContain("Choose a directory inside it: --root DIR");
+    expect(ran.stderr).toContain("choose a directory inside it\n  --root DIR names one");
     expect((await here.run(["snapshot"], { cwd: here.home })).status).toBe(6);
   });
 });
@@ -175,4 +175,18 @@ test("a child that writes a pipe full finds it blocking, as without us", async (
   }
   expect(read).toBe(3_000_000);
   expect(stderr).toBe("0\n");
+});
+
+test("a turn that was cut short is named by status, and undo asks before it takes it back", async () => {
+  here.write({ a: "1\n" });
+  // The command ends right after its session did: none of it is left to be waited for.
+  await here.sh("echo 2 > a; exec kill -9 $PPID");
+  const status = await here.run(["status"]);
+  expect(status.stdout).toMatch(/^! t1 exec sh -c .* was cut short; the next command that writes settles it/m);
+  expect(await here.json(["status"])).toMatchObject({ unsettledTurns: ["t1"], undoable: { turn: "t1", paths: ["a"] } });
+  expect((await here.run(["undo"])).status).toBe(2);
+  expect((await here.run(["undo", "--dry-run"])).stdout).toMatch(/^ {2}restore {2}a {2}\+1 -1$/m);
+  expect(here.read("a")).toBe("2\n");
+  expect((await here.run(["undo", "--yes"])).status).toBe(0);
+  expect(here.read("a")).toBe("1\n");
 });
