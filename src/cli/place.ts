@@ -42,12 +42,15 @@ export async function withPlace<T>(
 ): Promise<T> {
   const { environment, globals, signal } = context;
   // Loaded here so that help and wrong usage cost neither the driver nor the runtime.
-  const [{ assertOutside, canonicalPath, knownRoots }, { openLocalStorage, defaultStateDir }, { createMemoryStorage }] =
-    await Promise.all([
-      import("../workspace/index.js"),
-      import("../storage-local/index.js"),
-      import("../storage/index.js"),
-    ]);
+  const [
+    { assertOutside, canonicalHomes, canonicalPath, knownRoots },
+    { openLocalStorage, defaultStateDir },
+    { createMemoryStorage },
+  ] = await Promise.all([
+    import("../workspace/index.js"),
+    import("../storage-local/index.js"),
+    import("../storage/index.js"),
+  ]);
   const { fileSystem, cwd } = environment;
   const here = canonicalPath(cwd, { fileSystem, option: "the current directory" });
   const given =
@@ -61,7 +64,8 @@ export async function withPlace<T>(
     // A state directory that was put into the project by mistake is not even made there. The default place is never meant.
     // A root too broad to be one is refused as such when it is opened.
     const root = given ?? here;
-    if (own !== undefined && !isAbove(root, canonicalPath(environment.home, { fileSystem }))) {
+    const broad = canonicalHomes(environment.homes, fileSystem).some((home) => isAbove(root, home));
+    if (own !== undefined && !broad) {
       assertOutside([dir], root, { fileSystem });
     }
     assertThere(context, chooseRoot(given, here, []));

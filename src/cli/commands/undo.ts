@@ -21,7 +21,7 @@ export const command = defineCommand({
   notes: [
     "Only files the turn changed are touched, and only where they are still as it left them; where somebody changed one since, nothing is written and looprig says who. What was there before is kept, so every undo can be redone.",
     "Without TURN it takes the newest turn or restore of the root, whatever its session, that still has something to take back. PATH is relative to the current directory; the quoted spelling looprig prints is understood too.",
-    "Exit: 3 nothing to undo, 4 conflict, 6 the turn could not be captured completely.",
+    "Exit: 3 nothing to undo, 4 conflict, 6 the turn, or what it changed, was not captured.",
   ],
   run: async (context, { options, operands: [turn], rest }) => {
     if (turn !== undefined && !/^t[1-9]\d*$/.test(turn)) {
