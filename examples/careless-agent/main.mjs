@@ -1,8 +1,8 @@
 #!/usr/bin/env node
 /**
- * The tour of looprig in ten seconds: a careless agent works on a copy of broken-calculator, and everything it did is shown,
- * undone, redone and restored, through the real command line. Every step is checked against the files themselves; the
- * first one that did not do what it says ends the tour with status 1.
+ * The tour of looprig, about twenty seconds with its installation: a careless agent works on a copy of broken-calculator,
+ * and everything it did is shown, undone, redone and restored, through the real command line. Every step is checked against
+ * the files themselves; the first one that did not do what it says ends the tour with status 1.
  *
  * Nothing of the user's is touched: the copy and looprig's state live in a temporary directory that is removed at the end.
  */
