@@ -6,6 +6,7 @@ import type { LoopDefinition, TurnTool } from "../loop/index.js";
 import type { NewEvent, SessionEvent } from "../session-store/index.js";
 import { bindTools } from "../tool/index.js";
 import type { AvailableBindings } from "../tool/index.js";
+import { createObservations } from "../workspace/index.js";
 import type { LoopActor, SessionTree } from "./session.js";
 
 /** Every loop that must live, with the id it has, and the events that start those that are new. */
@@ -63,7 +64,8 @@ function available(
   const { root } = tree.workspace;
   return {
     ...{ sessionId, loopId, ended },
-    workspace: { root, coordinator: tree.owned.coordinator },
+    // Of this loop alone, and empty after every restart (C8).
+    workspace: { root, coordinator: tree.owned.coordinator, observations: createObservations({ root }) },
     readWorkspace: { root },
   };
 }

@@ -3,7 +3,9 @@
  * implements them is the session's business.
  */
 import type { CanonicalRoot } from "../core/index.js";
-import type { WorkspaceCoordinator } from "../workspace/index.js";
+import type { WorkspaceCoordinator, WorkspaceObservations } from "../workspace/index.js";
+
+export type { Observation, PathObservation, WorkspaceObservations } from "../workspace/index.js";
 
 /** The right to change files below the root, one permit at a time. */
 export interface WorkspaceBinding {
@@ -18,34 +20,6 @@ export interface WorkspaceBinding {
 export interface ReadWorkspaceBinding {
   readonly root: CanonicalRoot;
 }
-
-/**
- * What one loop last saw of its files, shared by its file tools and its shell (C8). It grants no authority, never leaves
- * the root and never reaches the model.
- */
-export interface WorkspaceObservations {
-  /** Runs `work` as the only one of this loop at that path, and returns what it returns. */
-  withPath<T>(path: string, work: (observed: PathObservation) => Promise<T>): Promise<T>;
-  /** After a shell command: time stamps prove nothing any more. Content hashes stay. */
-  invalidateAll(): void;
-}
-
-/** One path within its critical section. */
-export interface PathObservation {
-  /** Undefined when nothing was seen, or what was seen was dropped since. */
-  readonly last: Observation | undefined;
-  record(seen: Observation): void;
-}
-
-/** Identity is content (C9): an observation compares bytes, by their SHA-256, whatever time stamps say. */
-export type Observation =
-  | { readonly kind: "absent" }
-  | {
-      readonly kind: "present";
-      readonly contentHash: string;
-      /** Whether all of the content was seen: only then may it be written over. */
-      readonly complete: boolean;
-    };
 
 /** Starts other loops of the rig. */
 export interface DelegateController {

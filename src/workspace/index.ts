@@ -29,6 +29,8 @@ export type {
 export { createCoordinator } from "./coordinator.js";
 export type { MutationScope, OwnedCoordinator, WorkspaceCoordinator, WorkspacePermit } from "./coordinator-contract.js";
 export { readGitHead } from "./git-head.js";
+export { createObservations } from "./observations.js";
+export type { Observation, PathObservation, WorkspaceObservations } from "./observations-contract.js";
 export { openWorkspace, readWorkspace } from "./open-workspace.js";
 export { OwnedRoot } from "./owned-root.js";
 export { OwnedWorkspace } from "./owned-workspace.js";
