@@ -93,6 +93,9 @@ describe("what is refused names the field and the mend", () => {
     expect(refusal(["npm", "test"], exec).message).toBe(
       'Cannot use the word "npm": exec takes no such word; the command stands after "--"',
     );
+    // Its options are no misspelt ones of ours.
+    expect(refusal(["sh", "-c", "true"], exec).message).toContain('Cannot use the word "sh"');
+    expect(refusal(["-y"], exec).message).toBe('Cannot use "-y": exec has no such option');
     expect(refusal(["--"], exec).message).toBe('Cannot run exec without a command: wanted it after "--"');
   });
 

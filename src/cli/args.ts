@@ -86,6 +86,11 @@ export function parseArguments<O extends OptionSpecs>(grammar: Grammar<O>, words
       operands.push(word);
       continue;
     }
+    // A command that was written without its dashes: its options are its own.
+    if (operands.length > 0 && grammar.rest === "command" && lookUp(grammar.options, word) === undefined) {
+      operands.push(...words.slice(i));
+      break;
+    }
     const { key, option, name, attached } = findOption(grammar, word);
     if (option.kind === "flag") {
       if (attached !== undefined) throw usage(name, `Cannot read ${quote(word)}: ${name} takes no value`, "no value");

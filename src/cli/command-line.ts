@@ -24,6 +24,13 @@ export async function runCommandLine(environment: Environment): Promise<number> 
       await environment.stdout.write(`${version(environment.fileSystem)}\n`);
       return exit.done;
     }
+    // `looprig help undo` is what many type first.
+    const asked = name === "help" ? words[(at ?? 0) + 1] : undefined;
+    if (name === "help" && asked === undefined) return await withoutCommand(environment, true);
+    if (asked !== undefined) {
+      await environment.stdout.write((await load(asked)).help());
+      return exit.done;
+    }
     const wantsHelp = ours.includes("--help") || ours.includes("-h");
     if (at === undefined || name === undefined) return await withoutCommand(environment, wantsHelp);
     const command = await load(name);
@@ -64,7 +71,9 @@ async function load(name: string): Promise<Command> {
     name,
     `Cannot run ${JSON.stringify(name)}: there is no such command${close === undefined ? "" : `; did you mean ${close}`}`,
     `one of ${Object.keys(commands).join(", ")}`,
-    close === undefined ? `looprig exec -- ${shellWord(name)} runs a program of that name` : "looprig --help",
+    close === undefined
+      ? `looprig exec -- ${shellWord(name)} runs a program of that name; looprig --help lists the commands`
+      : "looprig --help",
   );
 }
 

@@ -44,6 +44,8 @@ const byArea: Readonly<Record<Area, ExitCode>> = {
   workspace_seed: exit.refused,
   tool_definition: exit.failed,
   tool_binding: exit.failed,
+  file: exit.failed,
+  search: exit.failed,
   loop_definition: exit.usage,
   model: exit.failed,
   coordinator: exit.failed,

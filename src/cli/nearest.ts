@@ -1,5 +1,7 @@
 /** The candidate that was probably meant: the nearest by edit distance, if it is near at all. */
 export function nearest(given: string, candidates: readonly string[]): string | undefined {
+  // Any one-letter option is as near to any other.
+  if (given.length <= 2) return undefined;
   let best: string | undefined;
   let least = Math.max(2, Math.floor(given.length / 3)) + 1;
   for (const candidate of candidates) {
