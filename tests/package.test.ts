@@ -126,6 +126,12 @@ import type { Change, ExecResult, RestoreReceipt, Workspace } from "looprig";
 import { createMemoryStorage } from "looprig/storage";
 import type { Storage } from "looprig/storage";
 import { openLocalStorage } from "looprig/storage/local";
+import { bash, fileTools } from "looprig/tools";
+
+const tools: readonly ["workspace"] = fileTools().requires;
+void [tools, bash({ needsApproval: ({ command }) => command.startsWith("rm") })];
+// @ts-expect-error there is no such option
+bash({ approval: false });
 
 declare const runMyAgent: (dir: string) => Promise<void>;
 declare const maybe: AbortSignal | undefined;

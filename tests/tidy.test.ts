@@ -56,6 +56,7 @@ describe("the code", () => {
     const entries = new Set([
       "src/index.ts",
       "src/testing.ts",
+      "src/tools.ts",
       "src/storage/index.ts",
       "src/storage-local/index.ts",
       "src/cli/main.ts",
@@ -107,6 +108,7 @@ describe("effects", () => {
   const besideTheEdge: Readonly<Record<string, string>> = {
     "src/storage-local/open.ts": "the default state directory is the environment's to choose",
     "src/workspace/exec-turn.ts": "a command inherits the environment",
+    "src/builtin-tools/bash.ts": "a command inherits the environment",
   };
 
   test("on the terminal, the environment and the process belong to the edges", () => {

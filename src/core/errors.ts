@@ -179,6 +179,24 @@ export interface ErrorDetails {
   /** The loop that a tool was built for has ended; what the tool kept of its bindings grants nothing any more. */
   "tool_binding.ended": { readonly binding: string };
 
+  // ── built-in tools ────────────────────────────────────────────────────────────────────────────────────────────
+  /** The file is not as it was last seen, or was not seen whole. Nothing was written; read it and write again. */
+  "file.stale": { readonly path: string; readonly seen: "nothing" | "part" | "absent" | "other" };
+  /** There is no file at that path. */
+  "file.missing": { readonly path: string };
+  /** At that path stands what is no regular file. Nothing was read or written. */
+  "file.not_regular": { readonly path: string; readonly kind: string };
+  /** The file is larger than the tool takes. */
+  "file.too_large": { readonly path: string; readonly bytes: number; readonly bytesMax: number };
+  /** The file is not text in UTF-8, so it cannot be edited as text. */
+  "file.not_text": { readonly path: string };
+  /** The text to be replaced is not in the file exactly once. Nothing was written. */
+  "file.no_unique_match": { readonly path: string; readonly matches: number };
+  /** The operating system refused to read or write at that path. */
+  "file.failed": { readonly path: string; readonly operation: string; readonly errno?: string };
+  /** The search could not run, or its pattern is wrong. */
+  "search.failed": { readonly reason: string };
+
   // ── loops and models ──────────────────────────────────────────────────────────────────────────────────────────
   /** A member of a loop's definition is missing or wrong. `field` names it. */
   "loop_definition.invalid": { readonly loop: string; readonly field: string; readonly wanted: string };
@@ -387,6 +405,7 @@ export class WorkspaceRootChangedError extends LooprigError<"workspace_root.chan
 export class WorkspaceRootLeaseLostError extends LooprigError<"workspace_root.lease_lost"> {}
 export class SessionBusyError extends LooprigError<"session.busy"> {}
 export class ToolDefinitionError extends LooprigError<CodesOf<"tool_definition">> {}
+export class StaleFileError extends LooprigError<"file.stale"> {}
 export class LoopDefinitionError extends LooprigError<CodesOf<"loop_definition">> {}
 export class ModelError extends LooprigError<CodesOf<"model">> {}
 export class CoordinatorError extends LooprigError<CodesOf<"coordinator">> {}

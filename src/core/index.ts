@@ -17,6 +17,7 @@ export {
   SessionBusyError,
   SnapshotError,
   SnapshotPolicyError,
+  StaleFileError,
   StorageError,
   ToolDefinitionError,
   WorkspacePlacementError,

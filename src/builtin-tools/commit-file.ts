@@ -1,0 +1,185 @@
+/**
+ * The commit of a file tool: new bytes beside the target, synced, then one step that makes them visible (C5, C9, C10).
+ *
+ * 1. Everything slow happens before: the bytes are staged and durable when the last check is made.
+ * 2. Last check and commit are one synchronous step. Within this process nothing comes between them; for writers of other
+ *    processes the gap is from the last byte compared to the rename.
+ * 3. The permit is asked last of all (C5).
+ * 4. An absent path is published by a step that never replaces. A file with several names is written in place, so that all
+ *    its names change together; a failed write in place puts the old bytes back.
+ */
+import { randomBytes } from "node:crypto";
+import fs from "node:fs";
+import type { BigIntStats } from "node:fs";
+import { baseName, components, errnoOf, openBelow, parentOf, writeAll } from "../core/index.js";
+import type { Directory, FileSystem, WorkspacePath } from "../core/index.js";
+import type { WorkspacePermit } from "../workspace/index.js";
+import { attempt, readEntry, told } from "./present-file.js";
+import type { PresentFile } from "./present-file.js";
+
+const { O_WRONLY, O_CREAT, O_EXCL, O_NOFOLLOW, O_NONBLOCK, O_NOCTTY } = fs.constants;
+
+/** Leads the names of files being written. Nothing that bears it was ever published. */
+export const stagedPrefix = ".looprig-write-";
+
+export interface CommitScope {
+  readonly fileSystem: FileSystem;
+  readonly top: Directory;
+  readonly path: WorkspacePath;
+  readonly permit: WorkspacePermit;
+  readonly signal: AbortSignal;
+}
+
+/**
+ * Makes `bytes` the content of the file. `expected` is what it must still be: undefined for absent. Returns false, and
+ * changes nothing, when it is something else by now.
+ */
+export async function commitFile(
+  scope: CommitScope,
+  bytes: Uint8Array,
+  expected: PresentFile | undefined,
+): Promise<boolean> {
+  const { path } = scope;
+  const directory = attempt("write", path, () =>
+    expected === undefined ? makeParents(scope) : openBelow(scope.top, parentOf(path)),
+  );
+  try {
+    return expected !== undefined && expected.stat.nlink > 1n
+      ? commitInPlace(scope, directory, bytes, expected)
+      : await commitStaged(scope, directory, bytes, expected);
+  } catch (error) {
+    throw told("write", path, error);
+  } finally {
+    directory.close();
+  }
+}
+
+/** Opens the directory of an absent file, and makes what is missing on the way. */
+function makeParents({ fileSystem, top, path, permit }: CommitScope): Directory {
+  let current = top.child(".");
+  for (const name of components(parentOf(path))) {
+    try {
+      let next: Directory;
+      try {
+        next = current.child(name);
+      } catch (error) {
+        if (errnoOf(error) !== "ENOENT") throw error;
+        permit.assertHeld();
+        try {
+          fileSystem.mkdir(current.at(name), 0o777);
+        } catch (second) {
+          if (errnoOf(second) !== "EEXIST") throw second;
+        }
+        next = current.child(name);
+      }
+      current.close();
+      current = next;
+    } catch (error) {
+      current.close();
+      throw error;
+    }
+  }
+  return current;
+}
+
+async function commitStaged(
+  { fileSystem, path, permit, signal }: CommitScope,
+  directory: Directory,
+  bytes: Uint8Array,
+  expected: PresentFile | undefined,
+): Promise<boolean> {
+  const staged = `${stagedPrefix}${randomBytes(9).toString("hex")}`;
+  const name = baseName(path);
+  permit.assertHeld();
+  const fd = fileSystem.open(directory.at(staged), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0o666);
+  let published = false;
+  try {
+    try {
+      writeAll(fileSystem, fd, bytes);
+      if (expected !== undefined) takeOver(fileSystem, fd, expected.stat);
+      await fileSystem.fsyncLater(fd);
+    } finally {
+      fileSystem.close(fd);
+    }
+    signal.throwIfAborted();
+    if (expected !== undefined && !stands(fileSystem, directory, path, expected)) return false;
+    permit.assertHeld();
+    if (expected === undefined) {
+      try {
+        fileSystem.link(directory.at(staged), directory.at(name));
+      } catch (error) {
+        if (errnoOf(error) === "EEXIST") return false;
+        throw error;
+      }
+    } else {
+      fileSystem.rename(directory.at(staged), directory.at(name));
+      published = true;
+    }
+  } finally {
+    if (!published) discard(fileSystem, directory, staged);
+  }
+  directory.sync();
+  return true;
+}
+
+/** All in one step of this process: what is read is what is written over. */
+function commitInPlace(
+  { fileSystem, path, permit, signal }: CommitScope,
+  directory: Directory,
+  bytes: Uint8Array,
+  expected: PresentFile,
+): boolean {
+  signal.throwIfAborted();
+  if (!stands(fileSystem, directory, path, expected)) return false;
+  const fd = fileSystem.open(directory.at(baseName(path)), O_WRONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
+  try {
+    const { dev, ino } = fileSystem.fstat(fd);
+    if (dev !== expected.stat.dev || ino !== expected.stat.ino) return false;
+    permit.assertHeld();
+    try {
+      overwrite(fileSystem, fd, bytes);
+    } catch (error) {
+      // The old bytes had room before, so they have it again.
+      overwrite(fileSystem, fd, expected.bytes);
+      throw error;
+    }
+    fileSystem.fsync(fd);
+    return true;
+  } finally {
+    fileSystem.close(fd);
+  }
+}
+
+function overwrite(fileSystem: FileSystem, fd: number, bytes: Uint8Array): void {
+  for (let done = 0; done < bytes.length;) {
+    done += fileSystem.write(fd, bytes, done, bytes.length - done, done);
+  }
+  fileSystem.ftruncate(fd, bytes.length);
+}
+
+function stands(fileSystem: FileSystem, directory: Directory, path: WorkspacePath, expected: PresentFile): boolean {
+  const now = readEntry(fileSystem, directory, path);
+  return now !== undefined && now.contentHash === expected.contentHash;
+}
+
+/** Owner where permitted, and permission bits; set-id bits are dropped, as by every write. */
+function takeOver(fileSystem: FileSystem, fd: number, { uid, gid, mode }: BigIntStats): void {
+  const own = fileSystem.fstat(fd);
+  if (own.uid !== uid || own.gid !== gid) {
+    try {
+      fileSystem.fchown(fd, Number(uid), Number(gid));
+    } catch (error) {
+      if (errnoOf(error) === undefined) throw error;
+    }
+  }
+  fileSystem.fchmod(fd, Number(mode) & 0o777);
+}
+
+function discard(fileSystem: FileSystem, directory: Directory, name: string): void {
+  try {
+    fileSystem.unlink(directory.at(name));
+  } catch (error) {
+    // A name that cannot be removed now is worth no second error.
+    if (errnoOf(error) === undefined) throw error;
+  }
+}

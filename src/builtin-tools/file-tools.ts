@@ -1,0 +1,32 @@
+/** The family of file tools: built once per loop, over one view of its files. */
+import { defineTools } from "../tool/index.js";
+import type { ToolDefinition } from "../tool/index.js";
+import { edit } from "./edit.js";
+import { glob } from "./glob.js";
+import { grep } from "./grep.js";
+import { list } from "./list.js";
+import { LoopFiles } from "./loop-files.js";
+import { read } from "./read.js";
+import { write } from "./write.js";
+
+export type FileToolName = "Read" | "Write" | "Edit" | "List" | "Glob" | "Grep";
+
+/** `Read`, `Write`, `Edit`, `List`, `Glob` and `Grep`. They need no approval: what they change can be undone (T5). */
+export function fileTools(): ToolDefinition<FileToolName, readonly ["workspace"]> {
+  return defineTools({
+    name: "files",
+    produces: ["Read", "Write", "Edit", "List", "Glob", "Grep"],
+    requires: ["workspace"],
+    build: ({ workspace }) => {
+      const files = new LoopFiles(workspace);
+      return {
+        Read: read(files),
+        Write: write(files),
+        Edit: edit(files),
+        List: list(files),
+        Glob: glob(files),
+        Grep: grep(files),
+      };
+    },
+  });
+}

@@ -1,0 +1,195 @@
+/**
+ * A shell command in a process group of its own (G5).
+ *
+ * 1. The shell waits at a pipe until its guardian stands; if we die before, the pipe closes and the command never runs.
+ * 2. The guardian is a second process. It holds a pipe to us, and ends the group when that closes: so also when we are
+ *    killed. It is in no group of the command's, where the command could end it unawares.
+ * 3. The group is ended before `run` resolves: asked first, killed after the grace.
+ * 4. Output is read until the pipe closes or the group is gone, whichever is first: a process that left the group may hold
+ *    the pipe for ever.
+ */
+import { spawn } from "node:child_process";
+import type { ChildProcess } from "node:child_process";
+import fs from "node:fs";
+import os from "node:os";
+import type { Readable, Writable } from "node:stream";
+import { errnoOf, onAbort, toFsPath } from "../core/index.js";
+import type { FileSystem } from "../core/index.js";
+
+export const graceMs = 2_000;
+const pollMs = 20;
+const drainMs = 200;
+
+export interface GroupCommand {
+  readonly command: string;
+  readonly cwd: string;
+  readonly env: Readonly<Record<string, string | undefined>>;
+  readonly timeoutMs: number;
+  readonly signal: AbortSignal;
+  readonly onOutput: (piece: Buffer) => void;
+  /** Called right before the command may begin; what it throws is what `run` rejects with. */
+  readonly beforeStart: () => void;
+}
+
+export interface GroupExit {
+  readonly exitCode: number | undefined;
+  readonly killedBy: NodeJS.Signals | undefined;
+  readonly ended: "itself" | "timeout" | "abort";
+  /** Where the shell stood in the end, as it says; undefined when it did not. */
+  readonly cwd: string | undefined;
+  /** Whether processes of the group had to be ended after the shell was gone. */
+  readonly leftovers: boolean;
+}
+
+// Errors go where output goes, in the order they were written. The shell reports where it stands when it exits.
+const script = ["read -r _ <&4 || exit 125", "exec 4<&- 2>&1", "trap 'pwd -P >&3' EXIT", 'eval "$1"'].join("\n");
+const guard = 'read -r _; kill -TERM -"$1"; sleep 2; kill -KILL -"$1"';
+
+const cwdBytesMax = 8 * 1024;
+
+export async function runInGroup(fileSystem: FileSystem, options: GroupCommand): Promise<GroupExit> {
+  const { command, cwd, env, timeoutMs, signal } = options;
+  const child = spawn("bash", ["--noprofile", "--norc", "-c", script, "bash", command], {
+    ...{ cwd, env, detached: true },
+    stdio: ["ignore", "pipe", "ignore", "pipe", "pipe"],
+  });
+  const exited = exitOf(child);
+  await started(child);
+  const group = child.pid as number;
+  const [output, place, gate] = [child.stdout, child.stdio[3], child.stdio[4]] as [Readable, Readable, Writable];
+  gate.on("error", () => undefined); // The shell may be gone before it reads; its exit says so.
+  output.on("data", options.onOutput);
+  let reported = "";
+  place.on("data", (piece: Buffer) => {
+    if (reported.length < cwdBytesMax) reported += piece.toString("latin1");
+  });
+  const closed = Promise.all([output, place].map((stream) => new Promise((done) => stream.once("close", done))));
+
+  let ended: GroupExit["ended"] = "itself";
+  let guardian: ChildProcess | undefined;
+  const stop = new AbortController();
+  const timer = setTimeout(() => {
+    ended = "timeout";
+    stop.abort();
+  }, timeoutMs);
+  const forget = onAbort(signal, () => {
+    ended = "abort";
+    stop.abort();
+  });
+  try {
+    guardian = spawn("sh", ["-c", guard, "sh", String(group)], { detached: true, stdio: ["pipe", "ignore", "ignore"] });
+    guardian.stdin?.on("error", () => undefined);
+    await started(guardian);
+    if (signal.aborted) ended = "abort";
+    else {
+      options.beforeStart();
+      gate.end("go\n");
+    }
+    if (ended === "itself") await Promise.race([exited, aborted(stop.signal)]);
+    const leftovers = await endGroup(fileSystem, group);
+    const { code, by } = await exited;
+    await Promise.race([closed, sleep(drainMs)]);
+    return {
+      exitCode: code,
+      killedBy: by,
+      ended,
+      cwd: reported.endsWith("\n") ? Buffer.from(reported.slice(0, -1), "latin1").toString("utf8") : undefined,
+      leftovers: leftovers && ended === "itself",
+    };
+  } catch (error) {
+    await endGroup(fileSystem, group);
+    throw error;
+  } finally {
+    clearTimeout(timer);
+    forget();
+    gate.destroy();
+    output.destroy();
+    place.destroy();
+    guardian?.kill("SIGKILL");
+  }
+}
+
+/** True when something of it was still alive. */
+async function endGroup(fileSystem: FileSystem, group: number): Promise<boolean> {
+  if (!alive(fileSystem, group)) return false;
+  signalGroup(group, "SIGTERM");
+  // A stopped process takes no signal but these.
+  signalGroup(group, "SIGCONT");
+  if (!(await goneWithin(fileSystem, group, graceMs))) {
+    signalGroup(group, "SIGKILL");
+    await goneWithin(fileSystem, group, graceMs);
+  }
+  return true;
+}
+
+async function goneWithin(fileSystem: FileSystem, group: number, ms: number): Promise<boolean> {
+  const until = performance.now() + ms;
+  while (alive(fileSystem, group)) {
+    if (performance.now() > until) return false;
+    await sleep(pollMs);
+  }
+  return true;
+}
+
+function signalGroup(group: number, name: NodeJS.Signals | 0): boolean {
+  try {
+    return process.kill(-group, name);
+  } catch (error) {
+    // Not permitted: it is there, and belongs to somebody else by now.
+    return errnoOf(error) === "EPERM";
+  }
+}
+
+/** Whether anything but the dead who wait to be reaped is in the group. */
+function alive(fileSystem: FileSystem, group: number): boolean {
+  if (!signalGroup(group, 0)) return false;
+  if (process.platform !== "linux") return true;
+  const pids = (fileSystem.readdir("/proc") as string[]).filter((name) => /^\d+$/.test(name));
+  return pids.some((pid) => {
+    const [state, , pgrp] = statOf(fileSystem, pid);
+    return pgrp === String(group) && state !== "Z" && state !== "X";
+  });
+}
+
+/** State, parent, group and the rest, of a process that may end meanwhile. */
+function statOf(fileSystem: FileSystem, pid: string): readonly (string | undefined)[] {
+  let fd: number;
+  try {
+    fd = fileSystem.open(toFsPath(`/proc/${pid}/stat`), fs.constants.O_RDONLY);
+  } catch {
+    return [];
+  }
+  try {
+    const buffer = Buffer.alloc(1024);
+    const text = buffer.toString("latin1", 0, fileSystem.read(fd, buffer, 0, buffer.length, null));
+    // The name stands in parentheses and may hold any character.
+    return text.slice(text.lastIndexOf(")") + 2).split(" ");
+  } catch {
+    return [];
+  } finally {
+    fileSystem.close(fd);
+  }
+}
+
+const exitOf = (child: ChildProcess): Promise<{ code: number | undefined; by: NodeJS.Signals | undefined }> =>
+  new Promise((resolve) => {
+    child.once("exit", (code, by) => resolve({ code: code ?? undefined, by: by ?? undefined }));
+  });
+
+const started = (child: ChildProcess): Promise<void> =>
+  new Promise((resolve, reject) => {
+    child.once("spawn", resolve);
+    child.once("error", reject);
+  });
+
+const aborted = (signal: AbortSignal): Promise<void> =>
+  new Promise((resolve) => {
+    if (signal.aborted) resolve();
+    else onAbort(signal, resolve);
+  });
+
+const sleep = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
+
+/** 128 + n when signal n ended it, as shells say it. */
+export const exitStatus = ({ exitCode, killedBy }: GroupExit): number =>
+  exitCode ?? 128 + (killedBy === undefined ? 0 : os.constants.signals[killedBy]);
