@@ -2,8 +2,9 @@
  * The commit of a file tool: new bytes beside the target, synced, then one step that makes them visible (C5, C9, C10).
  *
  * 1. Everything slow happens before: the bytes are staged and durable when the last check is made.
- * 2. Last check and commit are one synchronous step. Within this process nothing comes between them; for writers of other
- *    processes the gap is from the last byte compared to the rename.
+ * 2. Last check and commit are one synchronous step. Within this process nothing comes between them, and in a shared
+ *    root it holds the commit lease, so that no session of the store does (C10). For other writers the gap is from the
+ *    last byte compared to the rename.
  * 3. The permit is asked last of all (C5).
  * 4. An absent path is published by a step that never replaces. A file with several names is written in place, so that all
  *    its names change together; a failed write in place puts the old bytes back.
@@ -13,7 +14,7 @@ import fs from "node:fs";
 import type { BigIntStats } from "node:fs";
 import { baseName, components, errnoOf, openBelow, parentOf, writeAll } from "../core/index.js";
 import type { Directory, FileSystem, WorkspacePath } from "../core/index.js";
-import type { WorkspacePermit } from "../workspace/index.js";
+import type { CommitSection, WorkspacePermit } from "../workspace/index.js";
 import { attempt, readEntry, told } from "./present-file.js";
 import type { PresentFile } from "./present-file.js";
 
@@ -28,6 +29,8 @@ export interface CommitScope {
   readonly path: WorkspacePath;
   readonly permit: WorkspacePermit;
   readonly signal: AbortSignal;
+  /** In a shared root (C10). */
+  readonly commits?: CommitSection | undefined;
 }
 
 /**
@@ -45,7 +48,7 @@ export async function commitFile(
   );
   try {
     return expected !== undefined && expected.stat.nlink > 1n
-      ? commitInPlace(scope, directory, bytes, expected)
+      ? await inSection(scope, () => commitInPlace(scope, directory, bytes, expected))
       : await commitStaged(scope, directory, bytes, expected);
   } catch (error) {
     throw told("write", path, error);
@@ -82,17 +85,21 @@ function makeParents({ fileSystem, top, path, permit }: CommitScope): Directory 
   return current;
 }
 
+/** The last check and the commit, as one step that no other session of the store has any part in. */
+const inSection = async <T>({ commits, signal }: CommitScope, step: () => T): Promise<T> =>
+  commits === undefined ? step() : commits.commit(step, { signal });
+
 async function commitStaged(
-  { fileSystem, path, permit, signal }: CommitScope,
+  scope: CommitScope,
   directory: Directory,
   bytes: Uint8Array,
   expected: PresentFile | undefined,
 ): Promise<boolean> {
+  const { fileSystem, path, permit, signal } = scope;
   const staged = `${stagedPrefix}${randomBytes(9).toString("hex")}`;
   const name = baseName(path);
   permit.assertHeld();
   const fd = fileSystem.open(directory.at(staged), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0o666);
-  let published = false;
   try {
     try {
       writeAll(fileSystem, fd, bytes);
@@ -101,25 +108,32 @@ async function commitStaged(
     } finally {
       fileSystem.close(fd);
     }
-    signal.throwIfAborted();
-    if (expected !== undefined && !stands(fileSystem, directory, path, expected)) return false;
-    permit.assertHeld();
-    if (expected === undefined) {
-      try {
-        fileSystem.link(directory.at(staged), directory.at(name));
-      } catch (error) {
-        if (errnoOf(error) === "EEXIST") return false;
-        throw error;
-      }
-    } else {
+    const committed = await inSection(scope, () => {
+      signal.throwIfAborted();
+      if (expected !== undefined && !stands(fileSystem, directory, path, expected)) return false;
+      permit.assertHeld();
+      if (expected === undefined) return publish(fileSystem, directory, staged, name);
       fileSystem.rename(directory.at(staged), directory.at(name));
-      published = true;
-    }
+      return true;
+    });
+    if (!committed) return false;
   } finally {
-    if (!published) discard(fileSystem, directory, staged);
+    // After a rename there is nothing of that name.
+    discard(fileSystem, directory, staged);
   }
   directory.sync();
   return true;
+}
+
+/** False when something has the name already. The staged name stays. */
+function publish(fileSystem: FileSystem, directory: Directory, staged: string, name: string): boolean {
+  try {
+    fileSystem.link(directory.at(staged), directory.at(name));
+    return true;
+  } catch (error) {
+    if (errnoOf(error) === "EEXIST") return false;
+    throw error;
+  }
 }
 
 /** All in one step of this process: what is read is what is written over. */

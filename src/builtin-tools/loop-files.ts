@@ -13,7 +13,12 @@ import {
 import type { CanonicalRoot, FileSystem, WorkspacePath } from "../core/index.js";
 import type { WorkspaceBinding } from "../tool/index.js";
 import { createObservations } from "../workspace/index.js";
-import type { PathObservation, WorkspaceCoordinator, WorkspaceObservations } from "../workspace/index.js";
+import type {
+  CommitSection,
+  PathObservation,
+  WorkspaceCoordinator,
+  WorkspaceObservations,
+} from "../workspace/index.js";
 import { commitFile } from "./commit-file.js";
 import { locate } from "./locate.js";
 import { readPresent } from "./present-file.js";
@@ -36,13 +41,15 @@ export class LoopFiles {
   readonly seen = new SeenTexts();
   readonly observations: WorkspaceObservations;
   readonly #coordinator: WorkspaceCoordinator;
+  readonly #commits: CommitSection | undefined;
   #identity: { readonly dev: bigint; readonly ino: bigint } | undefined;
 
-  constructor({ root, coordinator, observations }: WorkspaceBinding, fileSystem: FileSystem = nodeFileSystem) {
+  constructor({ root, coordinator, observations, commits }: WorkspaceBinding, fileSystem: FileSystem = nodeFileSystem) {
     this.root = root;
     this.fileSystem = fileSystem;
     this.observations = observations ?? createObservations({ root });
     this.#coordinator = coordinator;
+    this.#commits = commits;
   }
 
   locate(given: string): WorkspacePath {
@@ -81,10 +88,11 @@ export class LoopFiles {
     return await this.observations.withPath(path === "" ? this.root : path, async (observed) => {
       using top = this.open();
       const { fileSystem } = this;
+      const commits = this.#commits;
       return await work({
         ...{ path, observed },
         present: () => readPresent(fileSystem, top, path),
-        commit: (bytes, expected) => commitFile({ fileSystem, top, path, permit, signal }, bytes, expected),
+        commit: (bytes, expected) => commitFile({ fileSystem, top, path, permit, signal, commits }, bytes, expected),
       });
     });
   }

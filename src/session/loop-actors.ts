@@ -6,7 +6,7 @@ import type { LoopDefinition, TurnTool } from "../loop/index.js";
 import type { NewEvent, SessionEvent } from "../session-store/index.js";
 import { bindTools } from "../tool/index.js";
 import type { AvailableBindings } from "../tool/index.js";
-import { createObservations } from "../workspace/index.js";
+import { createCommitSection, createObservations } from "../workspace/index.js";
 import type { LoopActor, SessionTree } from "./session.js";
 
 /** Every loop that must live, with the id it has, and the events that start those that are new. */
@@ -62,10 +62,16 @@ function available(
 ): AvailableBindings {
   if (tree === undefined) return { sessionId, loopId, ended };
   const { root } = tree.workspace;
+  const { placement, storage, fileSystem } = tree.owned.reader;
   return {
     ...{ sessionId, loopId, ended },
     // Of this loop alone, and empty after every restart (C8).
-    workspace: { root, coordinator: tree.owned.coordinator, observations: createObservations({ root }) },
+    workspace: {
+      ...{ root, coordinator: tree.owned.coordinator, observations: createObservations({ root }) },
+      ...(placement === "shared"
+        ? { commits: createCommitSection({ leaser: storage.leaser, root, sessionId, fileSystem }) }
+        : {}),
+    },
     readWorkspace: { root },
   };
 }

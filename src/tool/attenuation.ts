@@ -6,7 +6,7 @@
 import nodePath from "node:path";
 import { onAbort, parseSessionId } from "../core/index.js";
 import type { LoopId, SessionId } from "../core/index.js";
-import type { OwnedCoordinator, WorkspaceCoordinator, WorkspacePermit } from "../workspace/index.js";
+import type { CommitSection, OwnedCoordinator, WorkspaceCoordinator, WorkspacePermit } from "../workspace/index.js";
 import type {
   DelegateController,
   PathObservation,
@@ -96,7 +96,7 @@ function workspaceBinding(
   ended: AbortSignal | undefined,
   calls: CallScope,
 ): WorkspaceBinding {
-  const { root, coordinator, observations } = given;
+  const { root, coordinator, observations, commits } = given;
   checkedRoot(tool, "workspace.root", root);
   checkMethods(tool, "workspace.coordinator", coordinator, ["acquire", "assertHealthy"]);
   try {
@@ -105,14 +105,22 @@ function workspaceBinding(
     throw invalidBinding(tool, "workspace.coordinator", "healthy: the root is no longer surely ours", error);
   }
   const ofCoordinator = coordinatorFacade(untilEnd(coordinator, "workspace", ended), calls);
-  if (observations === undefined) return narrow<WorkspaceBinding>({ root, coordinator: ofCoordinator });
-  checkMethods(tool, "workspace.observations", observations, ["withPath", "invalidateAll"]);
+  if (observations !== undefined) {
+    checkMethods(tool, "workspace.observations", observations, ["withPath", "invalidateAll"]);
+  }
+  if (commits !== undefined) checkMethods(tool, "workspace.commits", commits, ["commit"]);
   return narrow<WorkspaceBinding>({
     root,
     coordinator: ofCoordinator,
-    observations: observationsFacade(untilEnd(observations, "workspace", ended)),
+    ...(observations === undefined
+      ? {}
+      : { observations: observationsFacade(untilEnd(observations, "workspace", ended)) }),
+    ...(commits === undefined ? {} : { commits: commitsFacade(untilEnd(commits, "workspace", ended)) }),
   });
 }
+
+const commitsFacade = (owned: () => CommitSection): CommitSection =>
+  narrow<CommitSection>({ commit: async (step, options) => owned().commit(step, options) });
 
 const coordinatorFacade = (owned: () => WorkspaceCoordinator, calls: CallScope): WorkspaceCoordinator =>
   narrow<WorkspaceCoordinator>({

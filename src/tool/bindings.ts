@@ -3,7 +3,7 @@
  * implements them is the session's business.
  */
 import type { CanonicalRoot } from "../core/index.js";
-import type { WorkspaceCoordinator, WorkspaceObservations } from "../workspace/index.js";
+import type { CommitSection, WorkspaceCoordinator, WorkspaceObservations } from "../workspace/index.js";
 
 export type { Observation, PathObservation, WorkspaceObservations } from "../workspace/index.js";
 
@@ -14,6 +14,8 @@ export interface WorkspaceBinding {
   readonly coordinator: WorkspaceCoordinator;
   /** Absent where the loop keeps none. */
   readonly observations?: WorkspaceObservations | undefined;
+  /** In a shared root, where the commit step of a write takes place (C10); absent where no other session can write. */
+  readonly commits?: CommitSection | undefined;
 }
 
 /** The right to know where the root is. There is no way to mutate in it. */

@@ -26,6 +26,8 @@ export type {
   Workspace,
   WorkspaceView,
 } from "./contracts.js";
+export { createCommitSection } from "./commit-section.js";
+export type { CommitSection } from "./commit-section.js";
 export { createCoordinator } from "./coordinator.js";
 export type { MutationScope, OwnedCoordinator, WorkspaceCoordinator, WorkspacePermit } from "./coordinator-contract.js";
 export { readGitHead } from "./git-head.js";

@@ -1,0 +1,108 @@
+/** The commit broken on purpose: whichever call fails, the file is the old one or the new one and nothing is left beside it. */
+import fs from "node:fs";
+import { expect, it } from "vitest";
+import { Directory, interceptFileSystem, nodeFileSystem, parseWorkspacePath } from "../core/index.js";
+import type { FileSystem } from "../core/index.js";
+import { commitFile } from "./commit-file.js";
+import { readPresent } from "./present-file.js";
+import { ToolsOnDisk } from "./testing/tools-on-disk.js";
+
+const path = parseWorkspacePath("dir/f");
+
+async function commit(disk: ToolsOnDisk, fileSystem: FileSystem, bytes = "new bytes"): Promise<boolean> {
+  using permit = await disk.coordinator.acquire({ operation: "path-mutation", paths: [path] });
+  using top = Directory.open(nodeFileSystem, disk.root);
+  const expected = readPresent(nodeFileSystem, top, path);
+  using watched = Directory.open(fileSystem, disk.root);
+  const scope = { fileSystem, top: watched, path, permit, signal: new AbortController().signal };
+  return await commitFile(scope, Buffer.from(bytes), expected);
+}
+
+const full = (): Error => Object.assign(new Error("ENOSPC: /secret/place"), { code: "ENOSPC" });
+
+/** Fails the n-th call that changes something, but for what only tidies up. */
+function failing(n: number): { readonly fileSystem: FileSystem; fired(): string | undefined } {
+  let count = 0;
+  let fired: string | undefined;
+  const fileSystem = interceptFileSystem(nodeFileSystem, ({ name, effect }) => {
+    if (!effect || name === "unlink" || fired !== undefined || count++ !== n) return;
+    fired = name;
+    throw full();
+  });
+  return { fileSystem, fired: () => fired };
+}
+
+it.each([
+  ["an absent file", undefined, 1],
+  ["a file", "old", 1],
+  ["a file of several names", "old and longer than the new", 2],
+])("a call that fails leaves %s as it was, or as it was to be", async (_, old, names) => {
+  const fired: string[] = [];
+  for (let n = 0; ; n++) {
+    using disk = new ToolsOnDisk();
+    fs.mkdirSync(disk.at("dir"));
+    if (old !== undefined) disk.write("dir/f", old);
+    if (names === 2) fs.linkSync(disk.at("dir/f"), disk.at("other"));
+    const faults = failing(n);
+    const outcome = await commit(disk, faults.fileSystem).catch((error: unknown) => error);
+    const what = faults.fired();
+    if (what === undefined) {
+      expect(outcome).toBe(true);
+      expect(disk.read("dir/f")).toBe("new bytes");
+      break;
+    }
+    fired.push(what);
+    // An owner that cannot be kept, and only that, is no failure.
+    if (outcome !== true) {
+      expect(outcome).toMatchObject({ code: "file.failed", retryable: true });
+      expect((outcome as Error).message).toBe("Cannot write dir/f: the disk is full");
+    }
+    const now = fs.existsSync(disk.at("dir/f")) ? disk.read("dir/f") : undefined;
+    expect([old, "new bytes"]).toContain(now);
+    expect(fs.readdirSync(disk.at("dir"))).toEqual(now === undefined ? [] : ["f"]);
+  }
+  expect(fired).toEqual(
+    names === 2
+      ? ["open", "write", "ftruncate", "fsync"]
+      : [
+          "open",
+          "write",
+          ...(old === undefined ? [] : ["fchmod"]),
+          "fsyncLater",
+          old === undefined ? "link" : "rename",
+          "fsync",
+        ],
+  );
+});
+
+it("what was changed since it was read is not written over, up to the step before the rename", async () => {
+  using disk = new ToolsOnDisk();
+  disk.write("dir/f", "old");
+  const meanwhile = interceptFileSystem(nodeFileSystem, ({ name }) => {
+    if (name === "fsyncLater") fs.writeFileSync(disk.at("dir/f"), "theirs");
+  });
+  expect(await commit(disk, meanwhile)).toBe(false);
+  expect(disk.read("dir/f")).toBe("theirs");
+  fs.rmSync(disk.at("dir/f"));
+  const appears = interceptFileSystem(nodeFileSystem, ({ name }) => {
+    if (name === "link") fs.writeFileSync(disk.at("dir/f"), "theirs again");
+  });
+  expect(await commit(disk, appears)).toBe(false);
+  expect(disk.read("dir/f")).toBe("theirs again");
+  expect(fs.readdirSync(disk.at("dir"))).toEqual(["f"]);
+});
+
+it("a permit that is revoked while the bytes are staged stops the commit (C5, C6)", async () => {
+  using disk = new ToolsOnDisk();
+  disk.write("dir/f", "old");
+  using permit = await disk.coordinator.acquire({ operation: "path-mutation", paths: [path] });
+  using top = Directory.open(nodeFileSystem, disk.root);
+  const expected = readPresent(nodeFileSystem, top, path);
+  const fileSystem = interceptFileSystem(nodeFileSystem, ({ name }) => {
+    if (name === "fsyncLater") disk.coordinator.revoke(permit);
+  });
+  const scope = { fileSystem, top, path, permit, signal: new AbortController().signal };
+  await expect(commitFile(scope, Buffer.from("new"), expected)).rejects.toMatchObject({ code: "coordinator.revoked" });
+  expect(disk.read("dir/f")).toBe("old");
+  expect(fs.readdirSync(disk.at("dir"))).toEqual(["f"]);
+});
