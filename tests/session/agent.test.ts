@@ -1,6 +1,7 @@
 /** An agent at work: a scripted model, the built-in tools, a small project, and its tests run by a shell. */
 import { expect, it } from "vitest";
 import { bash, fileTools } from "../../src/builtin-tools/index.js";
+import { sha256Hex } from "../../src/core/index.js";
 import { defineLoop, scriptedModel } from "../../src/loop/index.js";
 import { rigDefiner } from "../../src/rig/index.js";
 import type { SessionEvent } from "../../src/session-store/index.js";
@@ -105,4 +106,28 @@ it("a command needs a yes by default, and without one nothing runs (T5)", async 
   }
   expect(await turn.done).toMatchObject({ status: "done", text: "All right." });
   expect(place.tree()).toEqual({});
+});
+
+it("in a shared root no tool commits while another session holds the commit lease (C10)", async () => {
+  await using place = new Playground();
+  const storage = await place.storage();
+  const write = { tool: "Write", input: { file_path: "f", content: "mine\n" } };
+  const model = scriptedModel([{ calls: [write] }, { calls: [write] }, { text: "Written." }]);
+  const rig = defineRig({
+    storage,
+    loops: [defineLoop({ name: "operator", model, tools: [fileTools()] })],
+    sharedWorkspace: { root: place.root },
+    snapshots: "manual",
+  });
+  await using session = await rig.startSession();
+  const name = `workspace-commits/${sha256Hex(session.workspace.root)}`;
+  const lease = await storage.leaser.acquire(name, { sessionId: session.id, command: "the test" });
+  const turn = await session.submit("write it");
+  for await (const part of turn) if (part.type === "tool-started") break;
+  await session.interrupt();
+  expect(await turn.done).toMatchObject({ status: "interrupted" });
+  expect(place.tree()).toEqual({});
+  await lease.release();
+  expect(await (await session.submit("again")).done).toMatchObject({ status: "done", text: "Written." });
+  expect(place.read("f")).toBe("mine\n");
 });
