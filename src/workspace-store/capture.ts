@@ -6,9 +6,7 @@
  *    is younger than the last write (G3). If packs vanished meanwhile, what they held is read and stored again.
  * 3. Whatever ends the call early, what it stored and learnt is kept for the next one (K5); no ref and no pin is.
  */
-import path from "node:path";
 import {
-  Directory,
   displayName,
   errnoOf,
   isLooprigError,
@@ -18,8 +16,9 @@ import {
   StorageError,
   toFsPath,
 } from "../core/index.js";
-import type { FileSystem, WorkspacePath } from "../core/index.js";
+import type { FileSystem, WorkspacePath, Directory } from "../core/index.js";
 import type { Blobs } from "../storage/index.js";
+import { openRoot, rootUnreadable } from "./capture-root.js";
 import { largestDirectories } from "./capture-size.js";
 import { compileRules } from "./capture-rules.js";
 import type { PathRules } from "./capture-rules.js";
@@ -478,24 +477,4 @@ function treeEntry(found: FoundEntry): TreeEntry {
 function isAttached(directory: FoundDirectory): boolean {
   for (let at = directory; at.parent !== undefined; at = at.parent) if (!at.parent.entries.includes(at)) return false;
   return true;
-}
-
-function openRoot(fileSystem: FileSystem, root: string): Directory {
-  if (!path.isAbsolute(root)) throw rootUnreadable(root, new TypeError("the path is not absolute"));
-  try {
-    return Directory.open(fileSystem, root);
-  } catch (error) {
-    if (errnoOf(error) === undefined) throw error;
-    throw rootUnreadable(root, error);
-  }
-}
-
-function rootUnreadable(root: string, cause?: unknown): SnapshotError {
-  const errno = errnoOf(cause);
-  return new SnapshotError(
-    "capture.root_unreadable",
-    `Cannot capture "${displayName(root)}": ${errno === undefined ? "it is not the directory it was, or no absolute path" : `it cannot be read as a directory (${errno})`}`,
-    { root },
-    { cause },
-  );
 }
