@@ -42,6 +42,7 @@ export {
   SessionBusyError,
   SnapshotError,
   SnapshotPolicyError,
+  StaleFileError,
   StorageError,
   ToolDefinitionError,
   WorkspacePlacementError,

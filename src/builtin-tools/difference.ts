@@ -6,7 +6,7 @@ import { linesOf } from "./text-form.js";
 
 export const differenceCharsMax = 20_000;
 const editsMax = 2_000;
-const scriptMsMax = 200;
+const scriptMsMax = 40;
 
 export interface Difference {
   readonly text: string;

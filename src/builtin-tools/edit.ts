@@ -12,7 +12,7 @@ import type { HeldFile, LoopFiles } from "./loop-files.js";
 import type { PresentFile } from "./present-file.js";
 import { missing } from "./read.js";
 import { bytesOf, textOf, withEnds } from "./text-form.js";
-import type { TextForm } from "./text-form.js";
+import type { LineEnds, TextForm } from "./text-form.js";
 import { assertSpeakable, showPresent } from "./write.js";
 
 export interface EditInput {
@@ -72,16 +72,20 @@ interface Found {
 }
 
 /** Where the text to be replaced stands, as the model wrote it or with the line ends of the file. */
-function placesIn(form: TextForm, { old_string, new_string }: EditInput): Found {
-  const asFile: Found = found(form.text, withEnds(old_string, form.ends), withEnds(new_string, form.ends));
-  if (asFile.at.length > 0 || form.ends !== "mixed") return asFile;
-  return found(form.text, withEnds(old_string, "crlf"), withEnds(new_string, "crlf"));
+function placesIn(form: TextForm, { old_string, new_string, replace_all = false }: EditInput): Found {
+  const withThose = (ends: LineEnds): Found => {
+    const old = withEnds(old_string, ends);
+    return { at: occurrences(form.text, old, replace_all ? old.length : 1), old, new: withEnds(new_string, ends) };
+  };
+  const asFile = withThose(form.ends);
+  return asFile.at.length > 0 || form.ends !== "mixed" ? asFile : withThose("crlf");
 }
 
-function found(text: string, old: string, by: string): Found {
+/** Where `old` begins, at least `apart` from each other: places that overlap are two when one is to be chosen. */
+function occurrences(text: string, old: string, apart: number): readonly number[] {
   const at: number[] = [];
-  for (let next = text.indexOf(old); next !== -1; next = text.indexOf(old, next + old.length)) at.push(next);
-  return { at, old, new: by };
+  for (let next = text.indexOf(old); next !== -1; next = text.indexOf(old, next + apart)) at.push(next);
+  return at;
 }
 
 function replaced(text: string, { at, old, new: by }: Found): string {

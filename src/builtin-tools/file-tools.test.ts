@@ -210,6 +210,17 @@ describe("Edit (C9)", () => {
     expect((await loop.call("Edit", edit("z"))).isError).toBe(true);
   });
 
+  it("takes places that overlap for two", async () => {
+    using disk = new ToolsOnDisk();
+    disk.write("f", "aaa");
+    const loop = await disk.loop();
+    expect((await loop.refusal("Edit", { file_path: "f", old_string: "aa", new_string: "b" })).text).toContain(
+      "2 times",
+    );
+    await loop.ok("Edit", { file_path: "f", old_string: "aa", new_string: "b", replace_all: true });
+    expect(disk.read("f")).toBe("ba");
+  });
+
   it("takes the texts literally", async () => {
     using disk = new ToolsOnDisk();
     disk.write("f", "a.c $& abc");

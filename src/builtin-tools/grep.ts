@@ -7,7 +7,7 @@ import { shownLine } from "./difference.js";
 import { below } from "./glob.js";
 import { openDirectory } from "./list.js";
 import type { LoopFiles } from "./loop-files.js";
-import { openRegular } from "./present-file.js";
+import { openRegular, told } from "./present-file.js";
 import { missing } from "./read.js";
 import { ripgrep, ripgrepFiles } from "./ripgrep.js";
 
@@ -78,7 +78,7 @@ function isDirectory(top: Directory, path: WorkspacePath): boolean {
     return parent.lstat(baseName(path)).isDirectory();
   } catch (error) {
     if (errnoOf(error) === "ENOENT") return false;
-    throw error;
+    throw told("search", path, error);
   }
 }
 

@@ -4,7 +4,7 @@ import type { Directory, FileSystem, WorkspacePath } from "../core/index.js";
 import { jsonSchema, tool } from "../tool/index.js";
 import type { Tool } from "../tool/index.js";
 import type { LoopFiles } from "./loop-files.js";
-import { told } from "./present-file.js";
+import { attempt, told } from "./present-file.js";
 import { missing } from "./read.js";
 
 const entriesMax = 1_000;
@@ -25,7 +25,7 @@ export const list = (files: LoopFiles): Tool =>
       const path = files.locate(given);
       using top = files.open();
       using directory = openDirectory(top, path);
-      const names = directory.names().sort(compareNames);
+      const names = attempt("list", path, () => directory.names()).sort(compareNames);
       if (names.length === 0) return `[${displayName(path || ".")} is empty]`;
       const lines = names.slice(0, entriesMax).map((name) => entry(files.fileSystem, directory, name));
       if (names.length > entriesMax) {

@@ -20,6 +20,7 @@ import {
 } from "../core/index.js";
 import type { CanonicalRoot, FileSystem, WorkspacePath } from "../core/index.js";
 import { canonicalPath } from "../workspace/index.js";
+import { told } from "./present-file.js";
 
 /** As Linux has it. */
 const linksMax = 40;
@@ -87,8 +88,9 @@ function linkTarget(
     return { target: nameFromBytes(fileSystem.readlink(directory.at(name))) };
   } catch (error) {
     if (isMissing(error)) return "absent";
+    // Whoever opens it says so.
     if (errnoOf(error) === "ENAMETOOLONG") return "absent";
-    throw error;
+    throw told("reach", at, error);
   }
 }
 

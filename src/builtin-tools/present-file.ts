@@ -16,8 +16,8 @@ import type { Directory, FileSystem, WorkspacePath } from "../core/index.js";
 const { O_RDONLY, O_NOFOLLOW, O_NONBLOCK, O_NOCTTY } = fs.constants;
 const pieceBytes = 256 * 1024;
 
-/** What the file tools take. Larger ones are for programs that stream. */
-export const fileBytesMax = 32 * 1024 * 1024;
+/** What the file tools take: read and hashed in one step, so no more than a step may last. Larger ones are for programs that stream. */
+export const fileBytesMax = 10 * 1024 * 1024;
 
 export interface PresentFile {
   readonly bytes: Buffer;

@@ -86,6 +86,9 @@ export async function runInGroup(fileSystem: FileSystem, options: GroupCommand):
       gate.end("go\n");
     }
     if (ended === "itself") await Promise.race([exited, aborted(stop.signal)]);
+    // How it ended is settled now; ending what it left takes its own time.
+    clearTimeout(timer);
+    forget();
     const leftovers = await endGroup(fileSystem, group);
     const { code, by } = await exited;
     await Promise.race([closed, sleep(drainMs)]);
