@@ -52,7 +52,7 @@ export interface SessionRuntime {
 
 export function createRig(definition: SessionDefinition, manifest: RigManifest, runtime: SessionRuntime): Rig {
   /** The session says of itself what holds for all; the rig's type knows its loops and whether it has a workspace. */
-  const typed = (session: Session): RigSession => session as RigSession;
+  const typed = (session: Session): RigSession => session;
   return Object.freeze({
     fingerprint: definition.fingerprint,
     manifest,

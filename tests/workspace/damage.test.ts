@@ -89,7 +89,7 @@ it("a turn whose end cannot be recorded says that its command ran, and is settle
   place.write({ f: "0" });
   const storage = await place.storage();
   const workspace = await openWorkspace({ root: place.root, storage, baseline: false, command: "test" });
-  const { append } = storage.ledger;
+  const append = storage.ledger.append.bind(storage.ledger);
   const failed = await workspace
     .exec(place.sh("printf 1 > f; exit 5"), {
       ...quiet,
