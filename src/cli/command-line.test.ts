@@ -47,7 +47,11 @@ describe("a wrong command line is refused before anything is touched", () => {
   test.each<[string[], number, string]>([
     [["frob"], 2, 'Cannot run "frob": there is no such command'],
     [["statsu"], 2, "did you mean status"],
-    [["a\u001b[2J\nb"], 2, "\n  looprig exec -- $'a\\x1b[2J\\x0ab' runs a program of that name; looprig --help lists the commands\n"],
+    [
+      ["a\u001b[2J\nb"],
+      2,
+      "\n  looprig exec -- $'a\\x1b[2J\\x0ab' runs a program of that name; looprig --help lists the commands\n",
+    ],
     [["undo", "t1", "it's\n"], 2, "\n  looprig undo t1 -- $'it\\'s\\x0a'\n"],
     [["status", "--jsno"], 2, "did you mean --json"],
     [["undo", "4"], 2, 'Cannot undo "4": wanted a turn such as t4'],
