@@ -364,7 +364,8 @@ export class RunningSession implements Session {
       actor.conversation = withEvents(actor.conversation, [event], actor.loopId);
     }
     if (event.turnId !== undefined && event.turnId === this.#current?.turn.id) this.#current.turn.event(event);
-    if (event.type === "gate-opened" || event.type === "gate-resolved") this.#current?.turn.event(event);
+    // An answer is the session's, not the turn's; those who watch the turn want to see it all the same.
+    if (event.type === "gate-resolved" && event.turnId === undefined) this.#current?.turn.event(event);
     if (this.#fault === undefined || event.type !== "workspace-checkpointed" || event.trigger !== "manual") return;
     this.#fault = undefined;
     // Told for the record; that it cannot be told is the next append's to find.

@@ -26,30 +26,37 @@ export interface CommitSectionOptions {
 const waitMsMax = 5_000;
 const retryMsMax = 20;
 
-export function createCommitSection({ leaser, root, sessionId, fileSystem }: CommitSectionOptions): CommitSection {
+/**
+ * The commit lease of a root, waited for while other writers have it for their moment. Rejects with `lease.held` after five
+ * seconds, and with the signal's reason.
+ */
+export async function acquireCommitLease(
+  { leaser, root, sessionId, fileSystem }: CommitSectionOptions,
+  command: string,
+  { signal }: Abortable = {},
+): Promise<Lease> {
   const name = commitLeaseName(root, fileSystem);
-  const claim = { sessionId, command: "writing a file", subject: root };
+  const until = performance.now() + waitMsMax;
+  for (;;) {
+    try {
+      return await leaser.acquire(name, { sessionId, command, subject: root }, { signal });
+    } catch (error) {
+      if (!isLooprigError(error, "lease.held") || performance.now() > until) throw error;
+    }
+    // At random, so that those who met once do not meet again in step.
+    await raceAbort(pause(1 + Math.random() * retryMsMax), signal);
+  }
+}
+
+export function createCommitSection(options: CommitSectionOptions): CommitSection {
   /** Commits of this session queue here, so that they do not ask the store against each other. */
   let last: Promise<unknown> = Promise.resolve();
-
-  const acquire = async (signal: AbortSignal | undefined): Promise<Lease> => {
-    const until = performance.now() + waitMsMax;
-    for (;;) {
-      try {
-        return await leaser.acquire(name, claim, { signal });
-      } catch (error) {
-        if (!isLooprigError(error, "lease.held") || performance.now() > until) throw error;
-      }
-      // At random, so that those who met once do not meet again in step.
-      await raceAbort(pause(1 + Math.random() * retryMsMax), signal);
-    }
-  };
 
   return {
     commit: (step, { signal } = {}) => {
       const run = async (): Promise<ReturnType<typeof step>> => {
         signal?.throwIfAborted();
-        const lease = await acquire(signal);
+        const lease = await acquireCommitLease(options, "writing a file", { signal });
         try {
           signal?.throwIfAborted();
           lease.assertHeld();

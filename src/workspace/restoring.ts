@@ -15,6 +15,7 @@ import type { Lease } from "../storage/index.js";
 import { isSameEntry } from "../workspace-store/index.js";
 import type { CaptureResult } from "../workspace-store/index.js";
 import type { ChangedBy } from "./changed-by.js";
+import { acquireCommitLease } from "./commit-section.js";
 import type { Checkpoint, RestorePlan, RestoreReceipt } from "./contracts.js";
 import { isPartly, journalRestore, operationsDone } from "./journal-restore.js";
 import type { OwnedRoot } from "./owned-root.js";
@@ -24,7 +25,6 @@ import { toJson } from "./restore-purpose.js";
 import type { RestorePurpose } from "./restore-purpose.js";
 import { applyPlan } from "./restore/apply.js";
 import type { PlannedOperation } from "./restore/plan.js";
-import { commitLeaseName } from "./root-lease.js";
 import { settlePlans } from "./settle-plans.js";
 
 export async function applyToRoot(owned: OwnedRoot, plan: RestorePlan, options: Abortable): Promise<RestoreReceipt> {
@@ -96,8 +96,11 @@ function assertConsent(plan: RestorePlan, { action }: PlanDetails): void {
 /** Held to the end, so that sessions of a shared root never change it at the same time (U9, C10). */
 function commitLease(owned: OwnedRoot, options: Abortable): Promise<Lease> {
   const { storage, root, fileSystem } = owned.reader;
-  const claim = { sessionId: owned.sessionId, command: "restore", subject: root };
-  return storage.leaser.acquire(commitLeaseName(root, fileSystem), claim, options);
+  return acquireCommitLease(
+    { leaser: storage.leaser, root, fileSystem, sessionId: owned.sessionId },
+    "restore",
+    options,
+  );
 }
 
 /** Step 2. A tree that is the newest checkpoint's needs no checkpoint of its own. */

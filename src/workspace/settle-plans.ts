@@ -1,11 +1,11 @@
 /** A plan that an earlier session began is settled before anything else is done to its root (U9). */
 import { isLooprigError } from "../core/index.js";
 import type { Abortable, WorkspacePath } from "../core/index.js";
+import { acquireCommitLease } from "./commit-section.js";
 import { journalRestore, operationsDone } from "./journal-restore.js";
 import type { OwnedRoot } from "./owned-root.js";
 import { parsePurpose } from "./restore-purpose.js";
 import { settlePlan } from "./restore/settle.js";
-import { commitLeaseName } from "./root-lease.js";
 
 /**
  * Completes or takes back the root's unsettled plan, and journals a completed one that its own session did not come to
@@ -14,13 +14,10 @@ import { commitLeaseName } from "./root-lease.js";
 export async function settlePlans(owned: OwnedRoot, options: Abortable = {}): Promise<void> {
   const { reader } = owned;
   if ((await reader.plans.read(options)) === undefined) return;
-  const claim = { sessionId: owned.sessionId, command: "settling a restore", subject: reader.root };
+  const { root, fileSystem } = reader;
+  const asking = { leaser: reader.storage.leaser, root, fileSystem, sessionId: owned.sessionId };
   try {
-    await using _commit = await reader.storage.leaser.acquire(
-      commitLeaseName(reader.root, reader.fileSystem),
-      claim,
-      options,
-    );
+    await using _commit = await acquireCommitLease(asking, "settling a restore", options);
     await settle(owned, options);
   } catch (error) {
     if (!isLooprigError(error, "lease.held")) throw error;

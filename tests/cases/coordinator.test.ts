@@ -1,6 +1,6 @@
 /**
- * Writers of one file at the same time. The tools that edit come with a later feature; what stands here is the way they
- * will go: a permit of the coordinator for the canonical path, the present bytes read under it, an atomic write.
+ * Writers of one file at the same time, at the level of the coordinator (the tools themselves are in observations.test.ts):
+ * a permit of the coordinator for the canonical path, the present bytes read under it, an atomic write.
  */
 import fs from "node:fs";
 import path from "node:path";
