@@ -1,6 +1,5 @@
 import fs from "node:fs";
 import path from "node:path";
-import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, it } from "vitest";
 import { startProcess } from "../../tests/processes.js";
 import { bash } from "./bash.js";
@@ -16,9 +15,7 @@ function runs(pid: number): boolean {
   }
 }
 
-async function until(condition: () => boolean): Promise<void> {
-  while (!condition()) await sleep(10);
-}
+const until = (condition: () => boolean): Promise<void> => expect.poll(condition, { timeout: 30_000 }).toBe(true);
 
 describe("Bash", () => {
   it("answers with output and errors in their order, and with the exit code", async () => {

@@ -5,7 +5,7 @@ import type { CallId, CanonicalRoot } from "../core/index.js";
 import type { MutationScope, WorkspacePermit } from "./coordinator-contract.js";
 import { createCoordinator } from "./coordinator.js";
 
-const root = "/work/tree" as CanonicalRoot;
+const root = "/place/tree" as CanonicalRoot;
 const whole: MutationScope = { operation: "whole-mutation" };
 const checkpoint: MutationScope = { operation: "checkpoint" };
 const paths = (...list: string[]): MutationScope => ({ operation: "path-mutation", paths: list });
@@ -45,8 +45,8 @@ describe("exclusion", () => {
     ["one path", paths("a/b"), paths("a/b")],
     ["a path and its ancestor", paths("a/b/c"), paths("a")],
     ["a path and what lies below it", paths("a"), paths("a/b/c")],
-    ["an absolute and a relative spelling", paths("/work/tree/a/b"), paths("a/b")],
-    ["the root named as a path and any path", paths("/work/tree"), paths("z")],
+    ["an absolute and a relative spelling", paths("/place/tree/a/b"), paths("a/b")],
+    ["the root named as a path and any path", paths("/place/tree"), paths("z")],
     ["one of several paths", paths("x", "a/b"), paths("a/b", "y")],
     ["a path and the whole tree", paths("a"), whole],
     ["the whole tree and a path", whole, paths("a")],
@@ -445,7 +445,7 @@ describe("a scope of the wrong shape", () => {
     [{ operation: "path-mutation", paths: ["a/"] }, "invalid_path"],
     [{ operation: "path-mutation", paths: ["a\0"] }, "invalid_path"],
     [{ operation: "path-mutation", paths: ["/elsewhere/a"] }, "invalid_path"],
-    [{ operation: "path-mutation", paths: ["/work/treehouse"] }, "invalid_path"],
+    [{ operation: "path-mutation", paths: ["/place/treehouse"] }, "invalid_path"],
   ])("%j rejects with coordinator.%s", async (scope, code) => {
     const coordinator = createCoordinator({ root });
     expect(await codeOf(coordinator.acquire(scope as unknown as MutationScope))).toBe(`coordinator.${code}`);

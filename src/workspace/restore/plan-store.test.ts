@@ -11,7 +11,7 @@ import type { PlanStore } from "./plan-store.js";
 import { at, directory, entryOf, file, link } from "./testing/trees.js";
 import type { PlannedEntry } from "./plan.js";
 
-const root = "/work/tree" as CanonicalRoot;
+const root = "/place/tree" as CanonicalRoot;
 const key = sha256Hex(root);
 const entry = (node: Parameters<typeof entryOf>[0]): PlannedEntry => entryOf(node) as PlannedEntry;
 
