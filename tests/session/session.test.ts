@@ -9,6 +9,7 @@ import { rigDefiner } from "../../src/rig/index.js";
 import type { SessionEvent } from "../../src/session-store/index.js";
 import { defineTool } from "../../src/tool/index.js";
 import { Playground } from "../playground.js";
+import { startProcess } from "../processes.js";
 
 const defineRig = rigDefiner(() => ({}));
 
@@ -108,21 +109,44 @@ it("another process goes on with the conversation, and with the numbers of the r
   expect(events.filter(({ type }) => type === "loop-started")).toHaveLength(1);
 });
 
-it("a call that needs a yes waits for it, also in the next process", async () => {
+it("a call that needs a yes waits for it, and is answered once", async () => {
   await using place = new Playground();
   const steps = [{ calls: [{ tool: "Careful", input: { what: "it" } }] }, { text: "Finished." }];
-  const first = await (await rigOf(place, steps)).startSession();
-  const turn = await first.submit("do it");
-  let gateId = "";
+  await using session = await (await rigOf(place, steps)).startSession();
+  const turn = await session.submit("do it");
+  const gates: string[] = [];
   for await (const part of turn) {
     if (part.type !== "gate-opened") continue;
-    gateId = part.gateId;
-    break;
+    gates.push(part.gateId);
+    await session.respond(part.gateId, { approve: true });
   }
-  await first.respond(gateId, { approve: true });
   expect(await turn.done).toMatchObject({ status: "done", text: "Finished." });
-  await expect(first.respond(gateId, { approve: true })).rejects.toMatchObject({ code: "session.unknown_gate" });
-  await first.close();
+  expect(gates).toHaveLength(1);
+  await expect(session.respond(gates[0] ?? "", { approve: true })).rejects.toMatchObject({
+    code: "session.unknown_gate",
+  });
+});
+
+it("an open question survives the process that asked it: the next one answers, and the turn goes on", async () => {
+  await using place = new Playground();
+  place.write({ f: "0" });
+  const child = startProcess("tests/processes/gated-session.ts", [place.root, place.stateDir]);
+  const { id, gateId } = JSON.parse(await child.line()) as { id: string; gateId: string };
+  child.kill("SIGKILL");
+  await child.ended;
+
+  await using session = await (await rigOf(place, [{ text: "Finished." }])).resumeSession(id);
+  await session.respond(gateId, { approve: true });
+  await session.idle();
+  const { turns } = await session.workspace.history();
+  expect(turns).toMatchObject([{ number: 1, state: "done", input: "do it" }]);
+  await session.close();
+  const events: SessionEvent[] = [];
+  for await (const event of session.events()) events.push(event);
+  expect(events.filter(({ type }) => type === "gate-opened")).toHaveLength(1);
+  const done = events.find((event) => event.type === "tool-done");
+  expect(done).toMatchObject({ outcome: "ok", text: "did it" });
+  expect(events.find((event) => event.type === "turn-done")).toMatchObject({ text: "Finished." });
 });
 
 it("an interrupt ends the turn, keeps the session, and what the turn changed can be undone", async () => {
