@@ -6,6 +6,7 @@ import { LooprigError, mintGateId } from "../core/index.js";
 import type { CallId, GateId, SessionId } from "../core/index.js";
 import type { Approval, GatedCall } from "../loop/index.js";
 import type { NewEvent, SessionEvent } from "../session-store/index.js";
+import { isTurnEnd } from "./turn-end.js";
 
 interface OpenGate {
   readonly callId: CallId;
@@ -93,6 +94,3 @@ export class Gates {
 
 const toApproval = (approved: boolean, reason: string | undefined): Approval =>
   approved ? { approve: true } : { approve: false, reason };
-
-const isTurnEnd = (event: SessionEvent): boolean =>
-  event.type === "turn-done" || event.type === "turn-failed" || event.type === "turn-interrupted";

@@ -11,8 +11,10 @@ import { OwnedWorkspace, takeRoot } from "../workspace/index.js";
 import type { OwnedRoot } from "../workspace/index.js";
 import type { DriftChange, ResumeOptions, Session, SessionDefinition } from "./contracts.js";
 import { EventHub, publishing } from "./event-hub.js";
+import { activeLoop } from "./loop-actors.js";
 import type { RunningSession, SessionTree } from "./session.js";
 import { assemble, commandOf, giveBack, readerOf } from "./start.js";
+import { isTurnEnd } from "./turn-end.js";
 import { TurnWindow } from "./turn-window.js";
 
 type Undo = (() => Promise<void> | void)[];
@@ -64,8 +66,8 @@ async function resume(
   if (tree !== undefined && definition.placement?.mode === "session") {
     await tree.owned.checkpoint({ trigger: "resume", signal });
   }
-  const changed = before.findLast((event) => event.type === "active-loop-changed");
-  const session = await assemble(definition, { journal, hub, tree, before, active: changed?.name }, undo);
+  const active = activeLoop(before, definition.activePrimer);
+  const session = await assemble(definition, { journal, hub, tree, before, active }, undo);
   await settleTurn(definition, session, journal, tree, before);
   return session;
 }
@@ -194,6 +196,3 @@ async function settleTurn(
     { type: "session-idle" },
   ]);
 }
-
-const isTurnEnd = (event: SessionEvent): boolean =>
-  event.type === "turn-done" || event.type === "turn-failed" || event.type === "turn-interrupted";

@@ -14,7 +14,7 @@ import type {
 } from "../core/index.js";
 import type { CheckpointTrigger, UndoEntryName } from "../session-store/index.js";
 import type { Storage } from "../storage/index.js";
-import type { CaptureProgress, OmissionClass, Tree } from "../workspace-store/index.js";
+import type { CaptureProgress, Tree } from "../workspace-store/index.js";
 import type { ChangedBy } from "./changed-by.js";
 import type { KeptReason } from "./restore/plan.js";
 
@@ -328,9 +328,4 @@ export interface OpenWorkspaceOptions extends ReadWorkspaceOptions {
   readonly baseline?: boolean | undefined;
   /** What people are shown as the holder. Default: the program's name and arguments, at most 1 000 characters. */
   readonly command?: string | undefined;
-}
-
-export interface OmittedPath {
-  readonly path: WorkspacePath;
-  readonly class: OmissionClass;
 }

@@ -8,14 +8,7 @@
  * 4. What a damaged journal holds after the damage is unknown; the session is named, the rest counts.
  */
 import type { CallId, CanonicalRoot, SessionId, TurnId } from "../core/index.js";
-import type {
-  EventOf,
-  RestoreRecord,
-  SessionEvent,
-  StoredIdentity,
-  UndoEntryName,
-  WindowRecord,
-} from "../session-store/index.js";
+import type { EventOf, RestoreRecord, SessionEvent, UndoEntryName, WindowRecord } from "../session-store/index.js";
 import type { Checkpoint, RootHistory, TurnSummary, UndoEntry } from "./contracts.js";
 
 /** One session's part: its events, and whether its lease is held now. */
@@ -108,10 +101,6 @@ export function openTurn(events: readonly SessionEvent[]): OpenTurn | undefined 
 }
 
 export const windowCall = (turn: OpenTurn, fallback: CallId): CallId => turn.process?.callId ?? fallback;
-
-/** The identity a session recorded of its root. */
-export const identityOf = (events: readonly SessionEvent[]): StoredIdentity | undefined =>
-  events.find((event) => event.type === "session-started")?.identity;
 
 type Mutable<T> = { -readonly [K in keyof T]: T[K] };
 
