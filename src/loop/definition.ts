@@ -7,6 +7,7 @@ import type { ToolDefinition } from "../tool/index.js";
 import { assertLanguageModel } from "./model.js";
 import type { LanguageModel } from "./model.js";
 
+/** How long a turn may get. Counted anew for each turn. */
 export interface TurnLimits {
   /** Model calls of one turn that may call tools. One more, without tools, ends a turn that comes to the limit. */
   readonly steps: number;
@@ -16,6 +17,7 @@ export interface TurnLimits {
 
 export const defaultLimits: TurnLimits = Object.freeze({ steps: 50, toolCalls: 500 });
 
+/** A loop as `defineLoop` has checked it: frozen, and shared by all sessions of its rigs. */
 export interface LoopDefinition<Name extends string = string> {
   readonly name: Name;
   readonly model: LanguageModel;
@@ -24,6 +26,7 @@ export interface LoopDefinition<Name extends string = string> {
   readonly limits: TurnLimits;
 }
 
+/** What `defineLoop` is given. */
 export interface LoopOptions<Name extends string = string> {
   /** 1 to 64 letters, digits, `-` or `_`, starting with a letter; unique in its rig. */
   readonly name: Name;

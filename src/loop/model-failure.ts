@@ -5,6 +5,7 @@
  */
 import { ModelError, isLooprigError } from "../core/index.js";
 import type { LooprigError } from "../core/index.js";
+import { memberOf, numberOf, textMember } from "./foreign.js";
 import { shortened } from "./plain-text.js";
 
 export interface ModelFailure {
@@ -17,7 +18,8 @@ const messageCharsMax = 300;
 
 /** The call was refused, or never arrived: `doStream` rejected. */
 export function callFailure(model: string, thrown: unknown): ModelFailure {
-  if (isLooprigError(thrown)) return { error: thrown, retryAfterMs: undefined };
+  const own = ownError(thrown);
+  if (own !== undefined) return { error: own, retryAfterMs: undefined };
   const { status, retryable, retryAfterMs } = readApiError(thrown);
   const what = status === undefined ? "the call failed" : `the provider answered with status ${status}`;
   const error = new ModelError(
@@ -33,7 +35,8 @@ export function callFailure(model: string, thrown: unknown): ModelFailure {
 
 /** An error part in the stream. */
 export function streamFailure(model: string, reported: unknown): ModelFailure {
-  if (isLooprigError(reported)) return { error: reported, retryAfterMs: undefined };
+  const own = ownError(reported);
+  if (own !== undefined) return { error: own, retryAfterMs: undefined };
   const { retryAfterMs } = readApiError(reported);
   const error = new ModelError(
     "model.stream_failed",
@@ -74,6 +77,17 @@ export function invalidResponse(model: string, reason: string): ModelFailure {
   return { error, retryAfterMs: undefined };
 }
 
+/** An error of this library, of whatever copy. What only looks like one is a provider's like any other. */
+function ownError(thrown: unknown): LooprigError | undefined {
+  try {
+    return isLooprigError(thrown) && [thrown.code, thrown.message].every((text: unknown) => typeof text === "string")
+      ? thrown
+      : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
 interface ApiError {
   readonly status: number | undefined;
   readonly retryable: boolean;
@@ -82,10 +96,11 @@ interface ApiError {
 
 /** An `APICallError` of whatever copy of the AI SDK: its class is not ours to import, its members are documented. */
 function readApiError(thrown: unknown): ApiError {
-  const { statusCode, isRetryable, responseHeaders } = membersOf(thrown);
-  const status = typeof statusCode === "number" ? statusCode : undefined;
+  const statusCode = memberOf(thrown, "statusCode");
+  const isRetryable = memberOf(thrown, "isRetryable");
+  const status = Number.isSafeInteger(statusCode) ? (statusCode as number) : undefined;
   const retryable = typeof isRetryable === "boolean" ? isRetryable : status !== undefined && isPassingStatus(status);
-  return { status, retryable, retryAfterMs: retryAfter(membersOf(responseHeaders)) };
+  return { status, retryable, retryAfterMs: retryAfter(memberOf(thrown, "responseHeaders")) };
 }
 
 const isPassingStatus = (status: number): boolean =>
@@ -93,31 +108,30 @@ const isPassingStatus = (status: number): boolean =>
 
 /** Whether an error in the stream is the kind that passes: overload, a limit, a garbled line. */
 function isPassing(reported: unknown): boolean {
-  const { isRetryable, type, code, status, name } = membersOf(reported);
+  const isRetryable = memberOf(reported, "isRetryable");
   if (typeof isRetryable === "boolean") return isRetryable;
-  if ([code, status].some((value) => isPassingStatus(Number(value)))) return true;
+  const [type, code, status, name] = ["type", "code", "status", "name"].map((member) => memberOf(reported, member));
+  if ([code, status].some((value) => isPassingStatus(numberOf(value) ?? 0))) return true;
   const words = [type, code, status, name].filter((value) => typeof value === "string").join(" ");
   return /overloaded|rate_?limit|server_?error|api_error|unavailable|timeout|JSONParse|TypeValidation|InvalidResponseData/i.test(
     words,
   );
 }
 
-function retryAfter(headers: Readonly<Record<string, unknown>>): number | undefined {
-  const exact = Number(headers["retry-after-ms"] ?? NaN);
-  const ms = Number.isFinite(exact) ? exact : Number(headers["retry-after"] ?? NaN) * 1_000;
-  return Number.isFinite(ms) && ms >= 0 ? ms : undefined;
+function retryAfter(headers: unknown): number | undefined {
+  const seconds = numberOf(memberOf(headers, "retry-after"));
+  const ms = numberOf(memberOf(headers, "retry-after-ms")) ?? (seconds === undefined ? undefined : seconds * 1_000);
+  return ms !== undefined && ms >= 0 ? ms : undefined;
 }
-
-const membersOf = (value: unknown): Readonly<Record<string, unknown>> =>
-  typeof value === "object" && value !== null ? (value as Readonly<Record<string, unknown>>) : {};
 
 const secrets = /\b(?:sk|pk|rk|gsk|xai|hf|key|token)[-_][\w*-]{6,}|\bAIza[\w-]{10,}|\bBearer\s+\S+/gi;
 
 /** `, saying "…"`: the provider's own words on one short line, keys masked. */
 function saying(thrown: unknown): string {
-  const { message } = membersOf(thrown);
-  const text = typeof thrown === "string" ? thrown : typeof message === "string" ? message : "";
+  const text = typeof thrown === "string" ? thrown : (textMember(thrown, "message") ?? "");
+  // Cut before it is searched: nobody knows how much a provider has to say.
   const line = text
+    .slice(0, 10 * messageCharsMax)
     .replaceAll(secrets, "[masked]")
     .replaceAll(/[\s\p{Cc}]+/gu, " ")
     .trim();

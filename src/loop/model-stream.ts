@@ -8,6 +8,7 @@
 import { onAbort, pacer, raceAbort } from "../core/index.js";
 import type { CallId } from "../core/index.js";
 import type { AssistantPart, TokenUsage } from "../session-store/index.js";
+import { memberOf } from "./foreign.js";
 import { modelName } from "./model.js";
 import type { LanguageModel } from "./model.js";
 import { callFailure, cutFailure, invalidResponse, stallFailure, streamFailure } from "./model-failure.js";
@@ -63,7 +64,7 @@ export async function callModel(model: LanguageModel, call: ModelCall): Promise<
   try {
     const opened = await open(model, call, giveUp.signal);
     if (!opened.ok) return ended(opened.failure);
-    return await read(opened.stream);
+    return await read(opened.reader);
   } finally {
     silence.stop();
     forget();
@@ -76,14 +77,13 @@ export async function callModel(model: LanguageModel, call: ModelCall): Promise<
     return failed(giveUp.signal.aborted ? stallFailure(name, idleMs) : failure);
   }
 
-  async function read(stream: ReadableStream<unknown>): Promise<ModelReply> {
-    const reader = stream.getReader();
+  async function read(reader: ReadableStreamDefaultReader<unknown>): Promise<ModelReply> {
     const pace = pacer(undefined);
     try {
       for (;;) {
         // A stream that always has more at once would otherwise keep timers and signals from being heard.
         await pace();
-        const next = await raceAbort(reader.read(), giveUp.signal);
+        const next = await raceAbort(Promise.resolve(reader.read()), giveUp.signal);
         silence.heard();
         if (next.done) return ended(cutFailure(name, undefined));
         const part = parseStreamPart(next.value);
@@ -100,14 +100,13 @@ export async function callModel(model: LanguageModel, call: ModelCall): Promise<
     } catch (error) {
       return ended(cutFailure(name, error));
     } finally {
-      // Not awaited: a source may take for ever to stop. Its failure to do so is nobody's concern any more.
-      reader.cancel().catch(() => undefined);
+      stopSource(reader);
     }
   }
 }
 
 type Opened =
-  | { readonly ok: true; readonly stream: ReadableStream<unknown> }
+  | { readonly ok: true; readonly reader: ReadableStreamDefaultReader<unknown> }
   | { readonly ok: false; readonly failure: ModelFailure };
 
 async function open(model: LanguageModel, call: ModelCall, signal: AbortSignal): Promise<Opened> {
@@ -121,11 +120,10 @@ async function open(model: LanguageModel, call: ModelCall, signal: AbortSignal):
   } catch (error) {
     return { ok: false, failure: callFailure(modelName(model), error) };
   }
-  const stream = streamOf(answer);
-  if (stream === undefined || stream.locked) {
-    return { ok: false, failure: invalidResponse(modelName(model), "it holds no readable stream") };
-  }
-  return { ok: true, stream };
+  const reader = readerOf(answer);
+  return reader === undefined
+    ? { ok: false, failure: invalidResponse(modelName(model), "it holds no readable stream") }
+    : { ok: true, reader };
 }
 
 /** The same members in both specifications. */
@@ -137,19 +135,27 @@ const callOptions = ({ prompt, tools, toolChoice }: ModelCall, abortSignal: Abor
     : { tools: tools.map((tool) => ({ type: "function", ...tool })), toolChoice: { type: toolChoice } }),
 });
 
-function streamOf(answer: unknown): ReadableStream<unknown> | undefined {
-  if (typeof answer !== "object" || answer === null) return undefined;
-  const { stream } = answer as { readonly stream?: unknown };
-  if (typeof stream !== "object" || stream === null) return undefined;
-  return typeof (stream as { readonly getReader?: unknown }).getReader === "function"
-    ? (stream as ReadableStream<unknown>)
-    : undefined;
+/** Undefined for what holds no stream, or one that somebody else reads: `getReader` throws then. */
+function readerOf(answer: unknown): ReadableStreamDefaultReader<unknown> | undefined {
+  const stream = memberOf(answer, "stream") as ReadableStream<unknown> | undefined;
+  try {
+    return stream?.getReader();
+  } catch {
+    return undefined;
+  }
 }
 
 /** An answer that came after the call was given up. */
 function discard(answer: unknown): void {
-  const stream = streamOf(answer);
-  if (stream !== undefined && !stream.locked) stream.cancel().catch(() => undefined);
+  const reader = readerOf(answer);
+  if (reader !== undefined) stopSource(reader);
+}
+
+/** Not awaited: a source may take for ever to stop. Its failure to do so is nobody's concern any more. */
+function stopSource(reader: ReadableStreamDefaultReader<unknown>): void {
+  Promise.resolve()
+    .then(() => reader.cancel())
+    .catch(() => undefined);
 }
 
 function watchSilence(timer: Timer, ms: number, onSilence: () => void): { heard(): void; stop(): void } {

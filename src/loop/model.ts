@@ -3,7 +3,13 @@
  * (specification v3) and one on 7 (v4) both compile, and nothing of theirs is a dependency of ours.
  */
 import { ModelError } from "../core/index.js";
+import { memberOf, textMember } from "./foreign.js";
+import { shortened } from "./plain-text.js";
 
+/**
+ * A language model of the AI SDK, specification v3 (AI SDK 6) or v4 (AI SDK 7), as far as we use it. A loop calls `doStream` once per step,
+ * and again, at most three times, when it fails before anything was shown and the failure can pass.
+ */
 export interface LanguageModel {
   readonly specificationVersion: "v3" | "v4";
   readonly provider: string;
@@ -13,7 +19,12 @@ export interface LanguageModel {
 }
 
 /** How a model is named in journals and messages: `provider/model`. */
-export const modelName = (model: LanguageModel): string => `${model.provider}/${model.modelId}`;
+export const modelName = (model: LanguageModel): string =>
+  [textMember(model, "provider"), textMember(model, "modelId")]
+    .map((name) => shortened(name ?? "unnamed", nameCharsMax))
+    .join("/");
+
+const nameCharsMax = 200;
 
 /** Throws `model.unsupported_specification` unless `given` is a model we can drive. */
 export function assertLanguageModel(given: unknown, loop: string): asserts given is LanguageModel {
@@ -26,15 +37,12 @@ export function assertLanguageModel(given: unknown, loop: string): asserts given
   );
 }
 
-const specificationOf = (given: unknown): unknown =>
-  typeof given === "object" || typeof given === "function"
-    ? (given as { readonly specificationVersion?: unknown } | null)?.specificationVersion
-    : undefined;
+const specificationOf = (given: unknown): unknown => memberOf(given, "specificationVersion");
 
-const isComplete = (given: unknown): boolean => {
-  const { provider, modelId, doStream } = given as Partial<Record<keyof LanguageModel, unknown>>;
-  return typeof provider === "string" && typeof modelId === "string" && typeof doStream === "function";
-};
+const isComplete = (given: unknown): boolean =>
+  textMember(given, "provider") !== undefined &&
+  textMember(given, "modelId") !== undefined &&
+  typeof memberOf(given, "doStream") === "function";
 
 function describe(given: unknown, version: unknown): string {
   if (typeof given === "string") return "a text";

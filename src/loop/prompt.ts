@@ -12,6 +12,12 @@ import { callsOf, resultsOf } from "./conversation.js";
 import type { AssistantMessage, CallResult, Conversation, Message } from "./conversation.js";
 import { wellFormed, wellFormedJson } from "./plain-text.js";
 import { parseInput } from "./tool-input.js";
+import { boundedText } from "./tool-output.js";
+
+/** Of one text. A longer one is no message, and would burden every later call. */
+export const textCharsMax = 400_000;
+/** Of all results of one step: a model may ask for hundreds of files at once, and has to live with the answer. */
+export const resultsCharsMax = 400_000;
 
 export type Prompt = readonly PromptMessage[];
 
@@ -69,13 +75,23 @@ function say(prompt: PromptMessage[], text: string): void {
 
 function assistantTurn(message: AssistantMessage, target: PromptTarget, ids: CallIds): readonly PromptMessage[] {
   const calls = new Map(callsOf(message).map((call) => [call.callId, { id: ids.of(call), name: toolName(call.name) }]));
-  const content = message.content.flatMap((part) => promptPart(part, message.model === target.model, target, calls));
+  const content = withoutTrailingThoughts(
+    message.content.flatMap((part) => promptPart(part, message.model === target.model, target, calls)),
+  );
   if (content.length === 0) return [];
-  const results = resultsOf(message).map((result) => promptResult(result, calls.get(result.callId)));
+  const given = resultsOf(message);
+  const total = given.reduce((sum, { text }) => sum + text.length, 0);
+  const charsMax = total <= resultsCharsMax ? Infinity : Math.floor(resultsCharsMax / given.length);
+  const results = given.map((result) => promptResult(result, calls.get(result.callId), charsMax));
   return [
     { role: "assistant", content },
     ...(results.length === 0 ? [] : [{ role: "tool" as const, content: results }]),
   ];
+}
+
+/** Providers refuse a message that ends in reasoning, or has nothing else: nothing came of that thought. */
+function withoutTrailingThoughts(content: readonly PromptPart[]): readonly PromptPart[] {
+  return content.slice(0, content.findLastIndex(({ type }) => type !== "reasoning") + 1);
 }
 
 interface PromptCall {
@@ -93,9 +109,13 @@ function promptPart(
   const options = sameModel && part.metadata !== undefined ? { providerOptions: part.metadata } : {};
   switch (part.type) {
     case "text":
-      return part.text === "" ? [] : [{ type: "text", text: wellFormed(part.text), ...options }];
+      // Providers refuse a text of white space only.
+      return part.text.trim() === "" ? [] : [{ type: "text", text: boundedText(part.text, textCharsMax), ...options }];
     case "reasoning":
-      return sameModel ? [{ type: "reasoning", text: wellFormed(part.text), ...options }] : [];
+      // It may be signed, so it is sent as it came or not at all.
+      return sameModel && part.text.length <= textCharsMax
+        ? [{ type: "reasoning", text: wellFormed(part.text), ...options }]
+        : [];
     case "tool-call": {
       const call = calls.get(part.callId);
       if (call === undefined) return [];
@@ -108,12 +128,16 @@ function promptPart(
   }
 }
 
-function promptResult({ callId, outcome, text }: CallResult, call: PromptCall | undefined): PromptResult {
+function promptResult(
+  { callId, outcome, text }: CallResult,
+  call: PromptCall | undefined,
+  charsMax: number,
+): PromptResult {
   return {
     type: "tool-result",
     toolCallId: call?.id ?? callId,
     toolName: call?.name ?? unnamed,
-    output: { type: outcome === "ok" ? "text" : "error-text", value: wellFormed(text) },
+    output: { type: outcome === "ok" ? "text" : "error-text", value: boundedText(text, charsMax) || noWords },
   };
 }
 
@@ -125,6 +149,8 @@ function objectInput(call: ToolCallPart): Json {
     : {};
 }
 
+/** Providers refuse an error without a word. */
+const noWords = "[no output]";
 const unnamed = "unnamed";
 const toolName = (name: string): string => name.replaceAll(/[^A-Za-z0-9_-]/g, "_").slice(0, 64) || unnamed;
 

@@ -7,8 +7,13 @@ import type { CallId } from "../core/index.js";
 import type { AssistantPart, ProviderMetadata } from "../session-store/index.js";
 import type { StreamPart } from "./stream-part.js";
 
-export const replyCharsMax = 16 * 1024 * 1024;
+/** About a million tokens, which no model says at once. */
+export const replyCharsMax = 4 * 1024 * 1024;
 export const replyPartsMax = 1_000;
+/** Of one call. What a model writes beyond is not kept, and the call is cut: it would burden every later step. */
+export const inputCharsMax = 1024 * 1024;
+/** What any part of a stream counts for, so that a stream of empty ones ends too. */
+const partChars = 4;
 /** A longer name is no tool's; it is cut so that it can be shown and stored. */
 export const nameCharsMax = 200;
 
@@ -20,6 +25,7 @@ type Growing =
       readonly name: string;
       readonly encoding: "json" | "text";
       readonly texts: string[];
+      chars: number;
       state: "open" | "ended" | "called";
       metadata: ProviderMetadata | undefined;
     }
@@ -39,6 +45,7 @@ export class ReplyAssembly {
   }
 
   add(part: StreamPart): void {
+    this.#chars += partChars;
     switch (part.type) {
       case "text-start":
       case "reasoning-start":
@@ -106,7 +113,7 @@ export class ReplyAssembly {
               name: part.name,
               input: part.encoding === "text" && part.state !== "called" ? JSON.stringify(text) : text,
               ...(part.modelCallId === "" ? {} : { modelCallId: part.modelCallId }),
-              ...(part.state === "open" ? { cut: true } : {}),
+              ...(part.state === "open" || part.chars > inputCharsMax ? { cut: true } : {}),
               ...metadata,
             },
           ];
@@ -133,6 +140,7 @@ export class ReplyAssembly {
       name: name.slice(0, nameCharsMax),
       encoding,
       texts: [],
+      chars: 0,
       state: "open",
       metadata,
     };
@@ -150,14 +158,18 @@ export class ReplyAssembly {
     if (part === undefined) this.#open.delete(key("tool-call", id));
     if (call.type !== "tool-call") return;
     call.texts.length = 0;
+    call.chars = 0;
     this.#grow(call, input);
     call.state = "called";
     call.metadata = metadata ?? call.metadata;
   }
 
   #grow(part: Growing, text: string): void {
-    this.#chars += text.length;
-    if (part.type !== "custom") part.texts.push(text);
+    if (part.type === "custom" || text === "") return;
+    const kept = part.type === "tool-call" ? text.slice(0, Math.max(0, inputCharsMax - part.chars)) : text;
+    if (part.type === "tool-call") part.chars += text.length;
+    this.#chars += kept.length;
+    if (kept !== "") part.texts.push(kept);
   }
 
   /** Providers repeat metadata as they learn more; the last word counts. */

@@ -2,6 +2,7 @@
 import { ModelError } from "../core/index.js";
 import type { Json } from "../core/index.js";
 
+/** What a scripted model answers to one call: a text, tool calls, or both. */
 export interface ScriptStep {
   /** What the model says in this step. */
   readonly text?: string | undefined;
@@ -9,6 +10,7 @@ export interface ScriptStep {
   readonly calls?: readonly ScriptCall[] | undefined;
 }
 
+/** One tool call of a script. `input` may be anything JSON can say, also what the tool will refuse. */
 export interface ScriptCall {
   readonly tool: string;
   readonly input: Json;

@@ -7,6 +7,7 @@ import type { LanguageModel } from "./model.js";
 import { checkScript } from "./script.js";
 import type { ScriptStep } from "./script.js";
 
+/** How a scripted model presents itself. */
 export interface ScriptedModelOptions {
   /** The specification it answers by. Default "v4". */
   readonly specificationVersion?: LanguageModel["specificationVersion"] | undefined;

@@ -4,6 +4,7 @@
  */
 import type { Json } from "../core/index.js";
 import type { ProviderMetadata, TokenUsage } from "../session-store/index.js";
+import { memberOf, textMember } from "./foreign.js";
 import { isShallow } from "./json-depth.js";
 
 export type StreamPart =
@@ -24,12 +25,12 @@ interface Keyed {
 
 /** Undefined when `value` is no stream part at all. */
 export function parseStreamPart(value: unknown): StreamPart | undefined {
-  if (typeof value !== "object" || value === null) return undefined;
-  const part = value as Readonly<Record<string, unknown>>;
-  const { type } = part;
-  if (typeof type !== "string") return undefined;
-  const metadata = metadataOf(part["providerMetadata"]);
-  const id = textOf(part["id"]);
+  const part = (name: string): unknown => memberOf(value, name);
+  const text = (name: string): string | undefined => textMember(value, name);
+  const type = text("type");
+  if (type === undefined) return undefined;
+  const metadata = metadataOf(part("providerMetadata"));
+  const id = text("id");
   switch (type) {
     case "text-start":
     case "text-end":
@@ -40,68 +41,68 @@ export function parseStreamPart(value: unknown): StreamPart | undefined {
     case "text-delta":
     case "reasoning-delta":
     case "tool-input-delta": {
-      const delta = textOf(part["delta"]);
+      const delta = text("delta");
       return id === undefined || delta === undefined ? undefined : { type, id, delta, metadata };
     }
     case "tool-input-start": {
-      const name = textOf(part["toolName"]);
+      const name = text("toolName");
       if (id === undefined || name === undefined) return undefined;
-      if (part["providerExecuted"] === true) return { type: "other" };
-      return { type, id, name, encoding: part["inputEncoding"] === "text" ? "text" : "json", metadata };
+      if (part("providerExecuted") === true) return { type: "other" };
+      return { type, id, name, encoding: part("inputEncoding") === "text" ? "text" : "json", metadata };
     }
     case "tool-call": {
-      const callId = textOf(part["toolCallId"]);
-      const name = textOf(part["toolName"]);
-      const input = textOf(part["input"]);
+      const callId = text("toolCallId");
+      const name = text("toolName");
+      const input = text("input");
       if (callId === undefined || name === undefined || input === undefined) return undefined;
-      return part["providerExecuted"] === true ? { type: "other" } : { type, id: callId, name, input, metadata };
+      return part("providerExecuted") === true ? { type: "other" } : { type, id: callId, name, input, metadata };
     }
     case "custom": {
-      const kind = textOf(part["kind"]);
+      const kind = text("kind");
       return kind === undefined ? undefined : { type, kind, metadata };
     }
     case "finish":
-      return { type, reason: reasonOf(part["finishReason"]), usage: usageOf(part["usage"]) };
+      return { type, reason: reasonOf(part("finishReason")), usage: usageOf(part("usage")) };
     case "error":
-      return { type, error: part["error"] };
+      return { type, error: part("error") };
     default:
       return { type: "other" };
   }
 }
 
-const textOf = (value: unknown): string | undefined => (typeof value === "string" ? value : undefined);
-
-const membersOf = (value: unknown): Readonly<Record<string, unknown>> =>
-  typeof value === "object" && value !== null ? (value as Readonly<Record<string, unknown>>) : {};
-
 const reasons = new Set(["stop", "length", "content-filter", "tool-calls", "error"]);
 
 function reasonOf(value: unknown): string {
-  const { unified } = membersOf(value);
-  return typeof unified === "string" && reasons.has(unified) ? unified : "other";
+  const unified = textMember(value, "unified");
+  return unified !== undefined && reasons.has(unified) ? unified : "other";
 }
 
 function usageOf(value: unknown): TokenUsage {
-  const { inputTokens, outputTokens } = membersOf(value);
-  const input = membersOf(inputTokens);
-  const output = membersOf(outputTokens);
+  const input = memberOf(value, "inputTokens");
+  const output = memberOf(value, "outputTokens");
   return {
-    ...count("inputTokens", input["total"]),
-    ...count("outputTokens", output["total"]),
-    ...count("cachedInputTokens", input["cacheRead"]),
-    ...count("reasoningTokens", output["reasoning"]),
+    ...count("inputTokens", memberOf(input, "total")),
+    ...count("outputTokens", memberOf(output, "total")),
+    ...count("cachedInputTokens", memberOf(input, "cacheRead")),
+    ...count("reasoningTokens", memberOf(output, "reasoning")),
   };
 }
 
 const count = <K extends keyof TokenUsage>(name: K, value: unknown): { readonly [P in K]?: number } =>
   Number.isSafeInteger(value) && (value as number) >= 0 ? ({ [name]: value } as { [P in K]: number }) : {};
 
+/** Signatures and item ids are short; encrypted reasoning has been seen with tens of thousands of characters. */
+const metadataCharsMax = 512 * 1024;
+
 /** As JSON keeps it, or nothing: what cannot be stored cannot be sent back either. */
 function metadataOf(value: unknown): ProviderMetadata | undefined {
-  if (typeof value !== "object" || value === null || Array.isArray(value)) return undefined;
+  if (typeof value !== "object" || value === null) return undefined;
   try {
-    const copy = JSON.parse(JSON.stringify(value)) as { readonly [provider: string]: Json };
-    return Object.keys(copy).length > 0 && isShallow(copy) ? copy : undefined;
+    const text = JSON.stringify(value);
+    if (text.length > metadataCharsMax) return undefined;
+    const copy = JSON.parse(text) as Json;
+    if (typeof copy !== "object" || copy === null || Array.isArray(copy)) return undefined;
+    return Object.keys(copy).length > 0 && isShallow(copy) ? (copy as ProviderMetadata) : undefined;
   } catch {
     return undefined;
   }

@@ -111,7 +111,8 @@ async function execute(call: ToolCallPart, { tool, value }: Prepared, scope: Cal
   };
   const ran = Promise.resolve()
     .then(() => tool.execute(value, { signal: own.signal, callId, progress }))
-    .then(resultOutcome, (thrown: unknown) => error(errorText(thrown)));
+    .then(resultOutcome)
+    .catch((thrown: unknown) => error(errorText(thrown)));
   try {
     const outcome = await withGrace(ran, signal, timer);
     if (outcome !== undefined) return outcome;

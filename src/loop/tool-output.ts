@@ -3,6 +3,7 @@
  * of it somewhere is the tool's business. Pure.
  */
 import type { Json } from "../core/index.js";
+import { textMember } from "./foreign.js";
 import { isShallow } from "./json-depth.js";
 import { wellFormed } from "./plain-text.js";
 
@@ -34,8 +35,9 @@ const wholeCharacters = (text: string): string =>
 
 /** What the model is told of an error. */
 export function errorText(error: unknown): string {
-  if (!(error instanceof Error))
-    return boundedText(typeof error === "string" ? error : "The tool threw what is no error.");
-  const { hint } = error as { readonly hint?: unknown };
-  return boundedText(typeof hint === "string" ? `${error.message}\n${hint}` : error.message || error.name);
+  if (typeof error === "string" && error !== "") return boundedText(error);
+  const words = textMember(error, "message") || textMember(error, "name");
+  if (words === undefined || words === "") return "The tool threw what is no error.";
+  const hint = textMember(error, "hint");
+  return boundedText(hint === undefined ? words : `${words}\n${hint}`);
 }
