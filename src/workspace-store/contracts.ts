@@ -41,6 +41,7 @@ export interface Tree {
   ): Promise<readonly (readonly [name: string, entry: TreeEntry])[]>;
 }
 
+/** One path that differs between two trees; undefined where it is absent. */
 export interface TreeChange {
   readonly path: WorkspacePath;
   readonly before: TreeEntry | undefined;
@@ -84,12 +85,14 @@ export interface CaptureOptions extends ScanOptions {
   readonly pin?: { readonly owner: string; readonly id: string } | undefined;
 }
 
+/** How far a capture has come, in files looked at and in bytes. */
 export interface CaptureProgress {
   readonly filesSeen: number;
   readonly bytesRead: number;
   readonly bytesStored: number;
 }
 
+/** A tree as it was found. */
 export interface ScanResult {
   readonly ref: SnapshotRef;
   readonly tree: Tree;
@@ -102,6 +105,7 @@ export interface ScanResult {
   readonly bytesRead: number;
 }
 
+/** A tree as it was found and stored. */
 export interface CaptureResult extends ScanResult {
   /** Bytes this call added to packs. */
   readonly bytesStored: number;
@@ -121,6 +125,7 @@ export interface MaterializeOptions extends Abortable {
   readonly gitLinks?: "omit" | "write" | undefined;
 }
 
+/** What a verification read, and what of it does not match its digest or is not there. */
 export interface VerifyReport {
   readonly objects: number;
   readonly bytes: number;
@@ -131,6 +136,14 @@ export interface VerifyReport {
   }[];
 }
 
+/** Captured trees in a storage. It holds nothing open and needs no closing. Each call takes a `signal`. */
+/** Bytes to keep under a path. `mode` is the permission bits alone. */
+export interface KeptFile {
+  readonly path: WorkspacePath;
+  readonly bytes: Uint8Array;
+  readonly mode: number;
+}
+
 export interface WorkspaceStore {
   /**
    * Captures the tree: walk, read what changed, store it durably, return its ref. Order: packs → index → pin → return.
@@ -139,6 +152,11 @@ export interface WorkspaceStore {
    * next capture reuses. Errors: `capture.*`, `storage.*`.
    */
   capture(options: CaptureOptions): Promise<CaptureResult>;
+  /**
+   * Stores these bytes without looking at any tree, as a snapshot that holds exactly these paths; durable on return, and the
+   * caller pins it. Paths are different from each other and none lies below another. Errors: `storage.*`.
+   */
+  keep(files: readonly KeptFile[], options?: Abortable): Promise<SnapshotRef>;
   /** The tree as it is now, hashed but not stored: what read-only commands compare with. Writes at most the stat index. */
   scan(options: ScanOptions): Promise<ScanResult>;
   /** Opens a stored tree. `snapshot.unknown` when the store does not hold the ref; directories are read as they are asked for. */

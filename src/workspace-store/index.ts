@@ -4,6 +4,7 @@ export type {
   CaptureResult,
   CaptureRules,
   ContentId,
+  KeptFile,
   MaterializeOptions,
   OmissionClass,
   ScanOptions,
@@ -15,6 +16,7 @@ export type {
   VerifyReport,
   WorkspaceStore,
 } from "./contracts.js";
+export { fileEntryOf } from "./keep-files.js";
 export { createWorkspaceStore } from "./store.js";
 export type { WorkspaceStoreOptions } from "./store.js";
 export { defaultPrivatePatterns } from "./capture-rules.js";

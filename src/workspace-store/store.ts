@@ -8,6 +8,7 @@ import type { CaptureEnvironment } from "./capture.js";
 import { isPresent, readContent } from "./content.js";
 import type { Tree, WorkspaceStore } from "./contracts.js";
 import { diffTrees } from "./diff.js";
+import { keepFiles } from "./keep-files.js";
 import { materializeTree } from "./materialize.js";
 import { objectDamaged, ObjectStore } from "./object-store.js";
 import { decodeSnapshot, objectOfRef } from "./object-ids.js";
@@ -16,6 +17,7 @@ import { StatIndexStore } from "./stat-index-store.js";
 import { createTree, storedDirectories, visitTree } from "./tree.js";
 import { verifyRefs } from "./verify.js";
 
+/** What `createWorkspaceStore` may be given. */
 export interface WorkspaceStoreOptions {
   /**
    * Where stat indexes are kept between processes. Default: the storage's own `spoolDir`; where that has none, they live
@@ -66,6 +68,7 @@ export function createWorkspaceStore(storage: Storage, options: WorkspaceStoreOp
 
   return Object.freeze({
     capture: (captureOptions) => captureTree(environment(), "capture", captureOptions),
+    keep: (files, keepOptions) => keepFiles({ blobs, objects }, files, keepOptions),
     scan: (scanOptions) => captureTree(environment(), "scan", scanOptions),
     open,
     has: async (ref, hasOptions = {}) => {
