@@ -16,6 +16,7 @@ import type {
 } from "../workspace/index.js";
 import { ask } from "./ask.js";
 import { questionFor } from "./consent.js";
+import type { Question } from "./consent.js";
 import type { Context } from "./context.js";
 import { countLines, spanOf } from "./diff-counts.js";
 import { planDocument, receiptDocument } from "./documents.js";
@@ -53,7 +54,7 @@ async function preview(context: Context, place: Place, deed: Deed, view: Workspa
   const made = await makePlan(context, place, deed, view);
   if (made.exitCode !== undefined) return made.exitCode;
   const { plan, shown } = made;
-  if (!deed.dryRun) throw consentNeeded(plan);
+  if (!deed.dryRun) throw consentNeeded(plan, questionFor(plan, shown.lines));
   const conflict = stops(plan, made.action);
   if (context.globals.json) {
     await context.document(plan.action, place.root, planDocument(plan, conflict ? "conflict" : "done", true));
@@ -212,11 +213,13 @@ async function showPlan(context: Context, shown: PlanView, asks: boolean): Promi
   else await context.report(foreignText(shown) + planText(shown));
 }
 
-function consentNeeded(plan: RestorePlan): LooprigError<"consent.needed"> {
+/** The question that nobody is there to answer, as a refusal: it counts what would have changed. */
+function consentNeeded(plan: RestorePlan, { text }: Question): LooprigError<"consent.needed"> {
+  const would = text.charAt(0).toLowerCase() + text.slice(1, -1);
   const what = [plan.action, plan.entry].filter((part) => part !== undefined).join(" ");
   return new LooprigError(
     "consent.needed",
-    `Cannot ${what} without a yes: there is no terminal to ask on, so nothing was written`,
+    `Cannot ${what} without a yes: it would ${would}, and there is no terminal to ask on, so nothing was written`,
     { action: plan.action },
     { hint: "--yes answers it; --dry-run shows what it would do" },
   );
