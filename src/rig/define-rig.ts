@@ -24,6 +24,8 @@ export interface RigWorld {
   /** What relative paths start from. Default the process's current directory. */
   readonly cwd?: string | undefined;
   readonly sessions?: SessionRuntime | undefined;
+  /** What people are shown as the holder of what its sessions hold. Default: "rig" and the names of its primers. */
+  readonly command?: string | undefined;
 }
 
 const optionNames = [
@@ -60,11 +62,11 @@ export function assembleRig(options: unknown, world: RigWorld = {}): Rig {
   if (request === undefined) assertNoWorkspaceTools(loops);
   const snapshots = snapshotPolicyOf(given["snapshots"], request);
   const storage = chooseStorage(given, request);
-  const { fileSystem = nodeFileSystem, homes = [], cwd } = world;
+  const { fileSystem = nodeFileSystem, homes = [], cwd, command } = world;
   const placement = request === undefined ? undefined : placementOf(request, storage, { fileSystem, homes, cwd });
   const manifest = manifestOf({ loops, primers, activePrimer, placement, snapshots });
   const definition: SessionDefinition = Object.freeze({
-    ...{ loops, primers, activePrimer, storage, placement, snapshots, manifest },
+    ...{ loops, primers, activePrimer, storage, placement, snapshots, manifest, command },
     fingerprint: fingerprintOf(manifest),
   });
   return createRig(definition, manifest, world.sessions ?? { startSession, resumeSession });

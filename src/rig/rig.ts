@@ -11,7 +11,18 @@ import type { Members } from "./refusals.js";
 export interface StartSessionOptions extends Abortable {
   /** A captured tree to begin with (E4): for session roots and empty exclusive ones. */
   readonly seed?: SnapshotRef | (string & {}) | undefined;
+  /** Accepts the directory that stands at a fixed root, though another one was recorded (R7). */
+  readonly root?: "adopt" | undefined;
 }
+/**
+ * How a stored session is gone on with.
+ *
+ * - `root`: `"adopt"` accepts the directory that stands at the root although it is not the recorded one; `"recreate"` builds one that is
+ *   gone anew from the newest checkpoint (R7). Default: a fixed root that was replaced or is gone rejects with `workspace_root.changed`.
+ * - `onDrift`: called at most once, with every difference of the configuration; decides on all of them (R5). Default: breaking ones
+ *   reject with `configuration.drift`, notable ones are adopted and journaled.
+ * - `signal`: an abort rejects with its reason; nothing is held then.
+ */
 export type ResumeSessionOptions = Omit<ResumeOptions, "drift">;
 
 interface AnyRigSession<Name extends string> extends Omit<Session, "setActiveLoop" | "workspace"> {
@@ -28,6 +39,7 @@ type WorkspaceOf<W extends boolean> = [W] extends [true]
 export type RigSession<Name extends string = string, W extends boolean = boolean> = AnyRigSession<Name> &
   WorkspaceOf<W>;
 
+/** A rig: `Name` is the union of its loops' names, `W` whether its sessions have a workspace. */
 export interface Rig<Name extends string = string, W extends boolean = boolean> {
   /** The sha256 of the manifest's canonical JSON, in lowercase hex (R4). */
   readonly fingerprint: string;
@@ -57,11 +69,13 @@ export function createRig(definition: SessionDefinition, manifest: RigManifest, 
     fingerprint: definition.fingerprint,
     manifest,
     startSession: async (options = {}) => {
-      refuseUnknown(options, ["seed", "signal"]);
-      const { seed, signal } = options;
-      if (seed === undefined) return typed(await runtime.startSession(definition, { signal }));
+      refuseUnknown(options, ["seed", "root", "signal"]);
+      const { seed, root, signal } = options;
+      if (root !== undefined) assertPlaced(definition, "root");
+      if (!([undefined, "adopt"] as unknown[]).includes(root)) throw wrongOption("root", root, '"adopt"');
+      if (seed === undefined) return typed(await runtime.startSession(definition, { signal, root }));
       assertPlaced(definition, "seed");
-      return typed(await runtime.startSession(definition, { signal, seed: parseRef(textOf(seed, "seed")) }));
+      return typed(await runtime.startSession(definition, { signal, root, seed: parseRef(textOf(seed, "seed")) }));
     },
     resumeSession: async (id, options = {}) => {
       refuseUnknown(options, ["root", "onDrift", "signal"]);

@@ -29,6 +29,7 @@ export type PlacementDefinition =
       readonly capture: CaptureSettings;
     };
 
+/** The complete policy of a rig (S1, S2): `timeoutMs` is in milliseconds and never 0. */
 export interface SnapshotPolicy {
   readonly trigger: "manual" | "idle" | "turn-done" | "step-done";
   readonly priority: "best-effort" | "required";
@@ -49,9 +50,13 @@ export interface SessionDefinition {
   /** What the caller configured, canonical (R4). */
   readonly manifest: Json;
   readonly fingerprint: string;
+  /** What leases are shown to be held for; the primers' names when absent. */
+  readonly command?: string | undefined;
 }
 
+/** `breaking`: the session cannot go on as it was (placement mode, fixed root, a loop it used is gone). `notable`: the rest (R5). */
 export type DriftSeverity = "breaking" | "notable";
+/** One difference between the configuration a session was stored with and the one it is resumed with. */
 export interface DriftChange {
   readonly field: string;
   readonly stored: Json;
@@ -62,6 +67,8 @@ export interface DriftChange {
 export interface StartOptions extends Abortable {
   /** A captured tree to begin with (E4): for session roots and empty exclusive ones. */
   readonly seed?: SnapshotRef | undefined;
+  /** R7: accepts the directory that is there, though another one was recorded. */
+  readonly root?: "adopt" | undefined;
 }
 
 export interface ResumeOptions extends Abortable {
@@ -73,6 +80,7 @@ export interface ResumeOptions extends Abortable {
   readonly drift?: ((stored: Json, live: Json, usedLoops: readonly string[]) => readonly DriftChange[]) | undefined;
 }
 
+/** How a turn ended. A turn that came to a limit of steps or calls is `done`. Token counts are those the provider stated. */
 export type TurnResult =
   | {
       readonly status: "done";
@@ -99,8 +107,10 @@ export interface Turn extends AsyncIterable<SessionEvent | SessionDelta> {
   readonly done: Promise<TurnResult>;
 }
 
+/** A yes or a no to a call that waits for approval. The reason of a no is told to the model. */
 export type GateAnswer = { readonly approve: true } | { readonly approve: false; readonly reason?: string | undefined };
 
+/** One durable execution of a rig. It holds the session's lease, and in an exclusive placement the root's, until it is closed. */
 export interface Session extends AsyncDisposable {
   readonly id: SessionId;
   readonly fingerprint: string;
@@ -114,8 +124,10 @@ export interface Session extends AsyncDisposable {
   interrupt(options?: { readonly reason?: string | undefined }): Promise<void>;
   /** Answers an open gate (T5). `session.unknown_gate` */
   respond(gateId: string, answer: GateAnswer): Promise<void>;
+  /** Sends input to this primer from here on, also what waits in the queue; journaled. Rejects with `session.unknown_loop`, `session.closed`. */
   setActiveLoop(name: string): Promise<LoopId>;
   /** Throws `workspace.unavailable` where the rig has no placement (P2). */
   readonly workspace: Workspace;
+  /** Admits nothing more, ends the running turn and those that wait as interrupted, and releases the leases. Idempotent. The rig's storage stays open. */
   close(): Promise<void>;
 }

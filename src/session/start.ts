@@ -18,7 +18,7 @@ import type { SessionTree } from "./session.js";
 type Undo = (() => Promise<void> | void)[];
 
 /** What leases are shown to be held for. */
-export const commandOf = (definition: SessionDefinition): string => `rig ${definition.primers.join(", ")}`;
+export const commandOf = ({ command, primers }: SessionDefinition): string => command ?? `rig ${primers.join(", ")}`;
 
 export async function startSession(definition: SessionDefinition, options: StartOptions = {}): Promise<Session> {
   const undo: Undo = [];
@@ -38,7 +38,7 @@ export async function giveBack(undo: Undo): Promise<void> {
 async function start(
   definition: SessionDefinition,
   id: SessionId,
-  { seed, signal }: StartOptions,
+  { seed, root, signal }: StartOptions,
   undo: Undo,
 ): Promise<Session> {
   const hub = new EventHub();
@@ -64,7 +64,8 @@ async function start(
       });
     };
     const session = { id, started, prepare, wrap: (each: Journal) => publishing(each, hub) };
-    const owned = await takeRoot(reader, { command, capture: placement.capture, session, signal }, undo);
+    const taking = { command, capture: placement.capture, session, signal, adoptRoot: root === "adopt" };
+    const owned = await takeRoot(reader, taking, undo);
     tree = { owned, workspace: new OwnedWorkspace(owned, async () => undefined) };
     journal = owned.journal;
     if (seed !== undefined) await owned.checkpoint({ trigger: "seed", signal });
