@@ -2,7 +2,7 @@
  * What a loop is made of: a name, a model, what it is told, which tools it has and how long a turn may get. A definition is
  * data; it acquires nothing and is shared by all sessions of its rig.
  */
-import { LoopDefinitionError } from "../core/index.js";
+import { LoopDefinitionError, LooprigError } from "../core/index.js";
 import type { ToolDefinition } from "../tool/index.js";
 import { assertLanguageModel } from "./model.js";
 import type { LanguageModel } from "./model.js";
@@ -41,7 +41,16 @@ export interface LoopOptions<Name extends string = string> {
 
 /** Defines a loop. Throws `loop_definition.invalid`, `loop_definition.repeated_tool`, `model.unsupported_specification`. */
 export function defineLoop<const Name extends string>(options: LoopOptions<Name>): LoopDefinition<Name> {
-  const given: unknown = options;
+  try {
+    return readLoop<Name>(options);
+  } catch (error) {
+    if (isOurs(error)) throw error;
+    // A getter that throws, or a proxy that cannot be asked, is a wrong option like any other.
+    throw invalid("", "options", "an object whose members can be read", error);
+  }
+}
+
+function readLoop<Name extends string>(given: unknown): LoopDefinition<Name> {
   if (!isRecord(given)) throw invalid("", "options", "an object");
   const name = nameOf(given["name"]);
   refuseUnknown(given, ["name", "model", "system", "tools", "limits"], name, "");
@@ -55,6 +64,15 @@ export function defineLoop<const Name extends string>(options: LoopOptions<Name>
     tools: toolsOf(given["tools"] ?? [], name),
     limits: limitsOf(given["limits"] ?? {}, name),
   });
+}
+
+/** What was thrown may be anything, a proxy too. */
+function isOurs(error: unknown): boolean {
+  try {
+    return error instanceof LooprigError;
+  } catch {
+    return false;
+  }
 }
 
 function nameOf(given: unknown): string {
@@ -112,11 +130,12 @@ function refuseUnknown(given: object, known: readonly string[], loop: string, pr
   throw invalid(loop, `${prefix}${unknown.slice(0, 64)}`, `one of ${known.join(", ")}`);
 }
 
-const invalid = (loop: string, field: string, wanted: string): LoopDefinitionError =>
+const invalid = (loop: string, field: string, wanted: string, cause?: unknown): LoopDefinitionError =>
   new LoopDefinitionError(
     "loop_definition.invalid",
     `Cannot define loop ${JSON.stringify(loop)}: ${JSON.stringify(field)} is wrong, wanted ${wanted}`,
     { loop, field, wanted },
+    { cause },
   );
 
 const repeated = (loop: string, tool: string): LoopDefinitionError =>

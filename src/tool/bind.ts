@@ -71,6 +71,24 @@ export async function bindTools(
   return new Map([...built].map(([each, read]) => [each, bound(each, read, calls, viewOf)]));
 }
 
+/** What a schema answered, which may be anything. Only a value that is there has passed. */
+function validationOf(answer: unknown): Validation {
+  if (typeof answer === "object" && answer !== null) {
+    const { issues, value } = answer as { readonly issues?: unknown; readonly value?: unknown };
+    if (issues !== undefined) return { issues: issuesInWords(issues) };
+    if ("value" in answer) return { value };
+  }
+  return { issues: ["the input could not be checked: the schema of the tool gave no answer"] };
+}
+
+function reasonOf(error: unknown): string {
+  try {
+    return error instanceof Error ? error.message : String(error);
+  } catch {
+    return "the schema of the tool failed";
+  }
+}
+
 type CallView = Parameters<CallScope["run"]>[0] & Disposable;
 
 function bound(
@@ -85,19 +103,13 @@ function bound(
     inputSchema: schema.stated,
     validate: async (input, { signal } = {}) => {
       signal?.throwIfAborted();
-      let result;
       try {
-        result = await raceAbort(Promise.resolve(schema.check(input)), signal);
+        return validationOf(await raceAbort(Promise.resolve(schema.check(input)), signal));
       } catch (error) {
         if (signal?.aborted === true) throw error;
         // Input that nests too deep fails in the schema, not by it.
-        const reason = error instanceof Error ? error.message : String(error);
-        return { issues: [bounded(`the input could not be checked: ${reason}`)] };
+        return { issues: [bounded(`the input could not be checked: ${reasonOf(error)}`)] };
       }
-      const { issues } = result;
-      return issues === undefined
-        ? { value: (result as { readonly value: unknown }).value }
-        : { issues: issuesInWords(issues) };
     },
     needsApproval: (value) => needsApproval(rule, value),
     execute: async (value, { signal, callId, progress }) => {

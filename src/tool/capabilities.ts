@@ -12,6 +12,7 @@ export interface CapabilityBindings {
   delegate: { readonly delegate: DelegateController };
   process: { readonly process: ProcessBinding };
 }
+/** What a tool can ask for in `requires` (T1). */
 export type Capability = keyof CapabilityBindings;
 
 /** The member that each capability is found under. */

@@ -2,11 +2,10 @@
  * Definitions of tools: frozen values that say what they produce and what they require, and hold what builds them where
  * only `bindTools` finds it. So no tool is ever built with bindings that were not attenuated.
  */
-import { LooprigError } from "../core/index.js";
 import type { NeedsApproval } from "./approval.js";
 import { isCapability } from "./capabilities.js";
 import type { BindingsFor, Capability, Flat } from "./capabilities.js";
-import { nameOf, optionsOf } from "./options.js";
+import { isOurs, nameOf, optionsOf, reading } from "./options.js";
 import type { ToolOutput } from "./output.js";
 import { buildFailed, invalid, invalidRequirement, missingTool, producedNames } from "./refusals.js";
 import type { InferInput, ToolSchema } from "./schema.js";
@@ -27,6 +26,7 @@ export interface ToolDefinition<
   readonly [defined]: true;
 }
 
+/** What `defineTool` is given. `execute` finds in its second argument the ids, the call, and the bindings of `requires`. */
 export interface DefineToolOptions<Name extends string, S extends ToolSchema, R extends readonly Capability[]> {
   /** 1 to 64 letters, digits, `_` and `-`. */
   readonly name: Name;
@@ -46,10 +46,12 @@ export function defineTool<const Name extends string, S extends ToolSchema, cons
   options: DefineToolOptions<Name, S, R>,
 ): ToolDefinition<Name, R> {
   const at = "defineTool";
-  const given = optionsOf(options, ["name", "requires", ...toolMembers], at);
-  const name = nameOf(given["name"], at, "name");
-  const requires = requirementsOf(given["requires"], name);
-  const { execute, ...rest } = readMembers(given, name, "");
+  const { name, requires, read } = reading(at, () => {
+    const given = optionsOf(options, ["name", "requires", ...toolMembers], at);
+    const own = nameOf(given["name"], at, "name");
+    return { name: own, requires: requirementsOf(given["requires"], own), read: readMembers(given, own, "") };
+  });
+  const { execute, ...rest } = read;
   // The tool keeps nothing between builds, so what differs from build to build is the context alone.
   return define<Name, R>(name, [name], requires, (bindings) =>
     Promise.resolve(
@@ -58,6 +60,7 @@ export function defineTool<const Name extends string, S extends ToolSchema, cons
   );
 }
 
+/** What `defineTools` is given. */
 export interface DefineToolsOptions<Names extends string, Built, R extends readonly Capability[]> {
   /** Of the family: 1 to 64 letters, digits, `_` and `-`. */
   readonly name: string;
@@ -84,6 +87,7 @@ export function defineTools<
   return defineFamily(options, "defineTools", requirementsOf);
 }
 
+/** What `defineReadTools` is given. */
 export interface DefineReadToolsOptions<Names extends string, Built> extends Omit<
   DefineToolsOptions<Names, Built, ReadOnly>,
   "requires"
@@ -111,20 +115,21 @@ function defineFamily<Names extends string, R extends readonly Capability[]>(
   at: string,
   requirements: (given: unknown, name: string) => readonly Capability[],
 ): ToolDefinition<Names, R> {
-  const given = optionsOf(options, ["name", "produces", "requires", "build"], at);
-  const name = nameOf(given["name"], at, "name");
-  const produces = namesOf(given["produces"], name);
-  const requires = requirements(given["requires"], name);
-  const { build } = given;
-  if (typeof build !== "function") throw invalid(name, "build", "a function that returns the tools by name");
+  const { given, name, produces, requires, build } = reading(at, () => {
+    const read = optionsOf(options, ["name", "produces", "requires", "build"], at);
+    const own = nameOf(read["name"], at, "name");
+    const names = namesOf(read["produces"], own);
+    const required = requirements(read["requires"], own);
+    const { build: builder } = read;
+    if (typeof builder !== "function") throw invalid(own, "build", "a function that returns the tools by name");
+    return { given: read, name: own, produces: names, requires: required, build: builder };
+  });
   return define<Names, R>(name, produces, requires, async (bindings) => {
-    let built: unknown;
     try {
-      built = await Reflect.apply(build, given, [bindings]);
+      return builtTools(await Reflect.apply(build, given, [bindings]), name, produces);
     } catch (error) {
-      throw error instanceof LooprigError ? error : buildFailed(name, error);
+      throw isOurs(error) ? error : buildFailed(name, error);
     }
-    return builtTools(built, name, produces);
   });
 }
 

@@ -1,6 +1,7 @@
 /** JSON Schema by hand, for those who use no schema library or have the schema from elsewhere (T4). */
 import type { StandardSchemaV1 } from "@standard-schema/spec";
 import { compileJsonSchema } from "./json-schema-compiler.js";
+import { reading } from "./options.js";
 import { invalid } from "./refusals.js";
 import { deepFreeze, plainJson } from "./schema.js";
 import type { JsonSchema, ToolSchema } from "./schema.js";
@@ -14,7 +15,7 @@ const written = "https://json-schema.org/draft/2020-12/schema";
  * Throws `tool_definition.invalid` when it is no valid JSON Schema of that draft, or refers to what is not in it.
  */
 export function jsonSchema<T = unknown>(schema: Readonly<Record<string, unknown>>): ToolSchema<T> {
-  const own = copy(schema);
+  const own = reading("jsonSchema", () => copy(schema));
   const validate = compile(own);
   const state = ({ target }: { readonly target: string }): Record<string, unknown> => {
     if (target !== "draft-2020-12") throw new TypeError(`Cannot state the schema as ${target}: it is draft-2020-12`);

@@ -1,4 +1,5 @@
 /** Options as plain JavaScript gives them: what the compiler would refuse is refused here. */
+import { LooprigError } from "../core/index.js";
 import { invalid } from "./refusals.js";
 
 export type Options = Readonly<Record<string, unknown>>;
@@ -19,6 +20,27 @@ export function optionsOf(given: unknown, known: readonly string[], tool: string
     }
   }
   return given as Options;
+}
+
+/**
+ * What `read` makes of options. A getter that throws, or a proxy that cannot be asked, is a wrong option like any other, and
+ * its error the cause. Throws `tool_definition.invalid`.
+ */
+export function reading<T>(at: string, read: () => T): T {
+  try {
+    return read();
+  } catch (error) {
+    throw isOurs(error) ? error : invalid(at, "options", "readable: `cause` says what stands in the way", error);
+  }
+}
+
+/** Whether a definition was refused already; what was thrown may be anything, a proxy too. */
+export function isOurs(error: unknown): error is LooprigError {
+  try {
+    return error instanceof LooprigError;
+  } catch {
+    return false;
+  }
 }
 
 const nameForm = /^[A-Za-z0-9_-]{1,64}$/;

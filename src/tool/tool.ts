@@ -2,7 +2,7 @@
 import type { CallId } from "../core/index.js";
 import type { NeedsApproval } from "./approval.js";
 import type { ToolOutput } from "./output.js";
-import { optionsOf } from "./options.js";
+import { optionsOf, reading } from "./options.js";
 import type { Options } from "./options.js";
 import { invalid } from "./refusals.js";
 import { readSchema } from "./schema.js";
@@ -22,9 +22,11 @@ export interface Tool<Input = never> {
   readonly description: string;
   readonly inputSchema: ToolSchema;
   readonly needsApproval?: NeedsApproval<Input> | undefined;
+  /** Runs once per call, with checked input. What it throws is told to the model as an error. */
   execute(input: Input, context: CallContext): Promise<ToolOutput> | ToolOutput;
 }
 
+/** What `tool` is given: a tool of a family, whose bindings are those of the `build` around it. */
 export interface ToolOptions<S extends ToolSchema> {
   /** For the model: what the tool does and when to use it. */
   readonly description: string;
@@ -50,7 +52,7 @@ const made = new WeakMap<object, ReadTool>();
 
 /** A tool of a family: what `build` of `defineTools` returns by name. Throws `tool_definition.invalid`. */
 export function tool<S extends ToolSchema>(options: ToolOptions<S>): Tool<InferInput<S>> {
-  const read = readTool(options, "tool", "");
+  const read = reading("tool", () => readTool(options, "tool", ""));
   const { description, inputSchema, needsApproval, execute } = read;
   const result = Object.freeze({ description, inputSchema, needsApproval, execute } as Tool<InferInput<S>>);
   made.set(result, read);
