@@ -17,11 +17,13 @@ import type { GroupExit } from "./process-group.js";
 const timeoutDefaultMs = 120_000;
 const timeoutMaxMs = 600_000;
 
+/** What the model says to `Bash`. `timeout_ms` is in milliseconds, 1 to 600 000; default 120 000. */
 export interface BashInput {
   readonly command: string;
   readonly timeout_ms?: number;
 }
 
+/** How `bash()` is set up. */
 export interface BashOptions {
   /** Default true: a command can reach outside of the root, where nothing is captured (T5). */
   readonly needsApproval?: NeedsApproval<BashInput> | undefined;

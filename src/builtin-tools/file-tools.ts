@@ -9,6 +9,7 @@ import { LoopFiles } from "./loop-files.js";
 import { read } from "./read.js";
 import { write } from "./write.js";
 
+/** What `fileTools()` produces. */
 export type FileToolName = "Read" | "Write" | "Edit" | "List" | "Glob" | "Grep";
 
 /** `Read`, `Write`, `Edit`, `List`, `Glob` and `Grep`. They need no approval: what they change can be undone (T5). */

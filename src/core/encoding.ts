@@ -1,6 +1,7 @@
 /** Canonical encodings: one value, one sequence of bytes, on every machine and in every release. */
 import { createHash } from "node:crypto";
 
+/** A value that JSON can say. */
 export type Json = null | boolean | number | string | readonly Json[] | { readonly [key: string]: Json | undefined };
 
 /**

@@ -19,6 +19,7 @@ export interface LeaseHolder {
 /** A row without fields. */
 type NoDetails = Readonly<Record<string, never>>;
 
+/** Code to fields: what `details` of an error with that code holds. Codes are stable; fields may be added. */
 export interface ErrorDetails {
   // ── platform and options ──────────────────────────────────────────────────────────────────────────────────────
   /** looprig does not run on this platform yet. Use Linux or macOS. */
@@ -98,6 +99,10 @@ export interface ErrorDetails {
   "session.closed": { readonly sessionId: SessionId };
   /** A required checkpoint failed, so nothing new is admitted (K1). Take a checkpoint; when it succeeds the session goes on. */
   "session.faulted": { readonly sessionId: SessionId; readonly code: string };
+  /** A best-effort capture found the tree in use and did not wait; its boundary is on record without a checkpoint (K2). */
+  "checkpoint.tree_busy": NoDetails;
+  /** A capture took longer than the policy's `timeoutMs`. What it stored is used by the next one (K5). */
+  "checkpoint.timed_out": NoDetails;
   /** No open question of this session has that id: it was answered, or its turn has ended. */
   "session.unknown_gate": { readonly sessionId: SessionId; readonly gateId: string };
   /** The session has no loop of that name. */
@@ -344,8 +349,10 @@ export interface ErrorDetails {
   /** The action needs a yes, and there is no terminal to ask on. Repeat it with --yes. */
   "consent.needed": { readonly action: string };
 }
+/** Every code there is: `area.case`. */
 export type ErrorCode = keyof ErrorDetails;
 
+/** What an error may say besides code, message and details. */
 export interface ErrorOptions {
   readonly cause?: unknown;
   /** One line: what to type or do next. */
@@ -372,11 +379,13 @@ export class LooprigError<C extends ErrorCode = ErrorCode> extends Error {
     this.retryable = options.retryable ?? false;
   }
 
+  /** A stable, log-safe form. `cause` and the stack are not in it. */
   toJSON(): { name: string; code: C; message: string; details: ErrorDetails[C]; hint?: string } {
     const { name, code, message, details, hint } = this;
     return { name, code, message, details, ...(hint === undefined ? {} : { hint }) };
   }
 }
+/** The error of one code; of several codes, a union that `code` tells apart. */
 export type LooprigErrorOf<C extends ErrorCode> = C extends unknown ? LooprigError<C> : never;
 
 /** True for errors of ours, also from a duplicate install; with codes, narrows `details` to theirs. */

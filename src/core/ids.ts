@@ -10,11 +10,17 @@ export type Brand<T, B extends string> = T & { readonly [brand]: B };
 
 /** Lowercase UUID text, never nil (R6): safe as a directory name on every volume. */
 export type SessionId = Brand<string, "SessionId">;
+/** Names a loop of one session. */
 export type LoopId = Brand<string, "LoopId">;
+/** Names a turn: one input up to its final reply, or one command. */
 export type TurnId = Brand<string, "TurnId">;
+/** Names a step: one call of the model, and the tool calls it asks for. */
 export type StepId = Brand<string, "StepId">;
+/** Names an event. Unlike `seq` it is unique across sessions. */
 export type EventId = Brand<string, "EventId">;
+/** Names one call of a tool or command; ours, whatever ids a model makes up. */
 export type CallId = Brand<string, "CallId">;
+/** Names a restore plan, and is a part of the names of its temporary files (U9). */
 export type PlanId = Brand<string, "PlanId">;
 /** Names a question to the user that waits for its answer, also across a restart. */
 export type GateId = Brand<string, "GateId">;

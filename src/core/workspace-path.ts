@@ -2,6 +2,7 @@
 import { LooprigError } from "./errors.js";
 import type { Brand } from "./ids.js";
 
+/** A clean path relative to the root, with `/`; "" is the root itself. */
 export type WorkspacePath = Brand<string, "WorkspacePath">;
 
 export const rootPath = "" as WorkspacePath;

@@ -11,6 +11,7 @@ import type { CaptureSettings } from "../workspace/index.js";
 
 // Type aliases and not interfaces: only those are assignable to `Json`.
 
+/** The placement of a rig, by mode and canonical path. */
 export type PlacementManifest =
   | { readonly mode: "none" }
   | { readonly mode: "exclusive" | "shared"; readonly root: string }
@@ -23,6 +24,7 @@ export type ToolManifest = {
   readonly requires: readonly string[];
 };
 
+/** A loop as it was configured. What it is told enters by its digest alone. */
 export type LoopManifest = {
   readonly model: { readonly specification: string; readonly provider: string; readonly modelId: string };
   /** `sha256:<hex>` of the text. */
@@ -31,6 +33,7 @@ export type LoopManifest = {
   readonly limits: { readonly steps: number; readonly toolCalls: number };
 };
 
+/** What the caller configured, as stored with every session and compared when it is resumed (R4, R5). */
 export type RigManifest = {
   readonly placement: PlacementManifest;
   /** The settings that were given; the others are kept with the root. */

@@ -17,6 +17,7 @@ export type LeaserParts = Pick<Storage, "leaser" | "persistencePaths">;
 /** Which boundaries capture the tree by themselves. Captures that protect happen under every trigger (S3). */
 export type SnapshotTrigger = SnapshotPolicy["trigger"];
 
+/** When the tree is captured besides the captures that protect turns, and what a failure of it means (S2). */
 export interface SnapshotPolicyOptions {
   /** Default "idle". */
   readonly trigger?: SnapshotTrigger | undefined;
@@ -79,6 +80,7 @@ interface SnapshotsNeedAPlacement {
   readonly exclusiveWorkspace_or_sessionWorkspaces_or_sharedWorkspace: never;
 }
 
+/** No placement, and so no workspace and no `snapshots`. */
 export interface WithoutPlacement {
   readonly exclusiveWorkspace?: undefined;
   readonly sessionWorkspaces?: undefined;
@@ -86,6 +88,7 @@ export interface WithoutPlacement {
   readonly snapshots?: SnapshotsNeedAPlacement | undefined;
 }
 
+/** @expand */
 interface AnyRig<Name extends string> {
   /** One or more, each with a name of its own. */
   readonly loops: readonly LoopDefinition<Name>[];

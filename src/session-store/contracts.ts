@@ -25,6 +25,7 @@ export interface Journal extends AsyncDisposable {
   close(): Promise<void>;
 }
 
+/** A session in a listing. */
 export interface SessionSummary {
   readonly id: SessionId;
   readonly root: string | undefined;
@@ -43,6 +44,7 @@ export interface SessionSummary {
   readonly history: "whole" | "damaged" | "newer";
 }
 
+/** The sessions of a storage. Reading takes no lease. Each call takes a `signal`; an abort rejects with its reason. */
 export interface SessionStore {
   /**
    * Starts a journal for a new session: takes its lease; the first append makes it exist, and starts with

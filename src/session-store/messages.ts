@@ -7,20 +7,24 @@ import type { CallId, Json } from "../core/index.js";
 /** What a provider wants back unchanged with the part it came with (signatures, item ids). Opaque to us. */
 export type ProviderMetadata = { readonly [provider: string]: Json };
 
+/** One part of a model's message, in the order in which it was said. */
 export type AssistantPart = TextPart | ReasoningPart | ToolCallPart | CustomPart;
 
+/** What the model says. */
 export interface TextPart {
   readonly type: "text";
   readonly text: string;
   readonly metadata?: ProviderMetadata;
 }
 
+/** What the model thought, where its provider shows it. */
 export interface ReasoningPart {
   readonly type: "reasoning";
   readonly text: string;
   readonly metadata?: ProviderMetadata;
 }
 
+/** A tool call that the model asks for. Whether it ran is told by `tool-started` and `tool-done`. */
 export interface ToolCallPart {
   readonly type: "tool-call";
   /** Ours, and so unique in the session whatever ids the model makes up. */
@@ -55,4 +59,5 @@ export interface TokenUsage {
   readonly reasoningTokens?: number;
 }
 
+/** The limit that a turn came to (`TurnLimits`). */
 export type TurnLimit = "steps" | "toolCalls";

@@ -18,8 +18,10 @@ import { listSessions } from "./listing.js";
 import { rebuildCatalog } from "./rebuild.js";
 import { foldWhole, replay } from "./replay.js";
 
+/** What of a storage the sessions are kept in. */
 export type SessionStorage = Pick<Storage, "ledger" | "leaser" | "kv" | "blobs">;
 
+/** What `createSessionStore` may be given. */
 export interface SessionStoreOptions {
   /** What events are dated by. Default: the system clock. */
   readonly clock?: (() => Date) | undefined;

@@ -14,6 +14,7 @@ import { openStateDatabase } from "./state-database.js";
 import { prepareStateDirectory } from "./state-directory.js";
 import type { StateDirectory } from "./state-directory.js";
 
+/** What `openLocalStorage` may be given. */
 export interface LocalStorageOptions extends Abortable {
   /** The state directory; made when absent. Default: `$LOOPRIG_HOME`, else the platform's place for state. */
   readonly dir?: string | undefined;

@@ -17,6 +17,7 @@ export type StorageKey = string;
 
 // ── Ledger ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
+/** A record as it was appended. */
 export interface LedgerRecord {
   /** From 1, without gaps. */
   readonly seq: number;
@@ -79,12 +80,14 @@ export interface Lease extends AsyncDisposable {
   release(): Promise<void>;
 }
 
+/** A lease that is held, and by whom. */
 export interface LeaseInfo {
   readonly name: StorageKey;
   readonly holder: LeaseHolder;
   readonly subject: string | undefined;
 }
 
+/** Hands out leases. A name is any storage key. */
 export interface Leaser {
   /** Takes the lease at once or rejects with `lease.held { holder }`. Never waits for a holder to finish. */
   acquire(name: StorageKey, claim: LeaseClaim, options?: Abortable): Promise<Lease>;
@@ -96,6 +99,7 @@ export interface Leaser {
 
 // ── KV ──────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
+/** A value with the revision it was read at. */
 export interface KvEntry {
   readonly key: StorageKey;
   /** From 1, grows with every change of the key, also across a deletion. */
@@ -105,6 +109,7 @@ export interface KvEntry {
 
 /** Small values (at most 256 KiB), changed only by compare-and-set on their revision; durable on return. */
 export interface Kv {
+  /** Undefined when the key is absent. */
   get(key: StorageKey, options?: Abortable): Promise<KvEntry | undefined>;
   /** `revision`: the one that was read, or 0 for "must not exist". Returns the new one. `kv.conflict` when it is another. */
   set(key: StorageKey, value: Uint8Array, options: Abortable & { readonly revision: number }): Promise<number>;
@@ -116,6 +121,7 @@ export interface Kv {
 
 // ── Blobs ───────────────────────────────────────────────────────────────────────────────────────────────────────────
 
+/** A blob that is there; `size` in bytes. */
 export interface BlobInfo {
   readonly key: StorageKey;
   readonly size: number;
@@ -143,6 +149,7 @@ export interface Blobs {
 
 // ── the bundle ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
+/** The four contracts together, as a rig or a workspace is given them. */
 export interface Storage extends AsyncDisposable {
   readonly ledger: Ledger;
   readonly leaser: Leaser;

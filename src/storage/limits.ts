@@ -5,10 +5,15 @@
 import { StorageError } from "../core/index.js";
 import type { StorageKey } from "./contracts.js";
 
+/** Bytes of a storage key: 512. */
 export const keyBytesMax = 512;
+/** Records of one append: 1 000. */
 export const appendRecordsMax = 1_000;
+/** Bytes of a record: 1 MiB. */
 export const recordBytesMax = 1024 * 1024;
+/** Bytes of a value: 256 KiB. */
 export const kvValueBytesMax = 256 * 1024;
+/** Bytes of a blob: 64 MiB. */
 export const blobBytesMax = 64 * 1024 * 1024;
 /** How much of a claim's command a holder record keeps. */
 export const claimCommandCharsMax = 1_000;

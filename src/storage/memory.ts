@@ -12,6 +12,7 @@ export type MemoryGuard = (operation: string, signal: AbortSignal | undefined) =
 /** A copy that shares no memory; `slice` would not do, since that of a `Buffer` is a view. */
 export const copyOf = (bytes: Uint8Array): Uint8Array => new Uint8Array(bytes);
 
+/** How the leases of a storage in memory behave. */
 export interface MemoryStorageOptions {
   /** Leases end this long after they were acquired and are not renewed. Default: they do not expire. */
   readonly leaseTtlMs?: number | undefined;

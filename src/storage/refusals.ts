@@ -6,9 +6,11 @@ import { StorageError } from "../core/index.js";
 import type { LeaseHolder } from "../core/index.js";
 import type { StorageKey } from "./contracts.js";
 
+/** `storage.closed`: what every call answers after `close`. */
 export const storageClosed = (operation: string): StorageError =>
   new StorageError("storage.closed", `Cannot do ${operation}: the storage was closed; open it again`, { operation });
 
+/** `ledger.conflict`: the head is not the expected one. */
 export const ledgerConflict = (ledger: StorageKey, expected: number, head: number): StorageError =>
   new StorageError(
     "ledger.conflict",
@@ -16,6 +18,7 @@ export const ledgerConflict = (ledger: StorageKey, expected: number, head: numbe
     { ledger, expected, head },
   );
 
+/** `ledger.fenced`: a holder with a higher epoch was here. */
 export const ledgerFenced = (ledger: StorageKey, epoch: number, current: number): StorageError =>
   new StorageError(
     "ledger.fenced",
@@ -23,6 +26,7 @@ export const ledgerFenced = (ledger: StorageKey, epoch: number, current: number)
     { ledger, epoch, current },
   );
 
+/** `ledger.damaged`: a record that fails its checksum. */
 export const ledgerDamaged = (ledger: StorageKey, seq: number, cause?: unknown): StorageError =>
   new StorageError(
     "ledger.damaged",
@@ -31,6 +35,7 @@ export const ledgerDamaged = (ledger: StorageKey, seq: number, cause?: unknown):
     { cause },
   );
 
+/** `kv.conflict`: the revision is not the one given. */
 export const kvConflict = (key: StorageKey, expected: number, actual: number): StorageError =>
   new StorageError(
     "kv.conflict",
@@ -38,9 +43,11 @@ export const kvConflict = (key: StorageKey, expected: number, actual: number): S
     { key, expected, actual },
   );
 
+/** `blob.missing`: a blob that is not there was read. */
 export const blobMissing = (key: StorageKey): StorageError =>
   new StorageError("blob.missing", `Cannot read blob "${key}": there is none`, { key });
 
+/** `lease.held`, which is retryable: another holder has it; undefined where it cannot be told who. */
 export const leaseHeld = (name: StorageKey, holder: LeaseHolder | undefined): StorageError => {
   const who =
     holder === undefined
@@ -54,6 +61,7 @@ export const leaseHeld = (name: StorageKey, holder: LeaseHolder | undefined): St
   );
 };
 
+/** `lease.lost`: the lease is no longer surely ours. */
 export const leaseLost = (name: StorageKey, reason: string): StorageError =>
   new StorageError("lease.lost", `Cannot go on under lease "${name}": ${reason}; write nothing more under it`, {
     name,

@@ -136,7 +136,6 @@ export interface VerifyReport {
   }[];
 }
 
-/** Captured trees in a storage. It holds nothing open and needs no closing. Each call takes a `signal`. */
 /** Bytes to keep under a path. `mode` is the permission bits alone. */
 export interface KeptFile {
   readonly path: WorkspacePath;
@@ -144,6 +143,7 @@ export interface KeptFile {
   readonly mode: number;
 }
 
+/** Captured trees in a storage. It holds nothing open and needs no closing. Each call takes a `signal`. */
 export interface WorkspaceStore {
   /**
    * Captures the tree: walk, read what changed, store it durably, return its ref. Order: packs → index → pin → return.

@@ -21,6 +21,7 @@ import {
 import type { CanonicalRoot, FileSystem } from "../core/index.js";
 import { foldingIn, foldName, storedSpelling } from "./name-folding.js";
 
+/** What `canonicalPath` may be given. */
 export interface CanonicalPathOptions {
   readonly fileSystem?: FileSystem | undefined;
   /** What relative paths start from. Default the process's current directory. */

@@ -21,6 +21,7 @@ import type { KeptReason } from "./restore/plan.js";
 /** What may be written where a snapshot is meant (G7): a ref, `c12`, `t4`, `t4^`, `last`, `now`, a label, eight or more hex digits. */
 export type RefLike = SnapshotRef | (string & {});
 
+/** A capture on record. `ref` is durable and stays so; `omitted` counts what was left out, by class (U14). */
 export interface Checkpoint {
   readonly ref: SnapshotRef;
   /** Per root, from 1, never reused: `c<number>`. */
@@ -42,6 +43,7 @@ export interface Checkpoint {
   readonly restored?: { readonly action: "undo" | "redo" | "restore"; readonly entry: UndoEntryName };
 }
 
+/** A turn of the root, of whatever session, as its journals tell it. */
 export interface TurnSummary {
   readonly number: number;
   readonly turnId: TurnId;
@@ -83,6 +85,7 @@ export interface UndoEntry {
   readonly to: SnapshotRef;
 }
 
+/** Everything that sessions did to a root, in the order of the root's own clock. */
 export interface RootHistory {
   readonly root: CanonicalRoot;
   /** Whether any session was ever attached here. */
@@ -96,8 +99,10 @@ export interface RootHistory {
   readonly damaged: readonly SessionId[];
 }
 
+/** What stands at a path. */
 export type EntryKind = "file" | "directory" | "symlink";
 
+/** One path that differs, and who made the difference. */
 export interface Change {
   readonly path: WorkspacePath;
   readonly kind: "added" | "edited" | "deleted";
@@ -108,6 +113,7 @@ export interface Change {
   readonly by: ChangedBy;
 }
 
+/** The difference of one file. Its text is computed when it is asked for. */
 export interface FileDiff {
   readonly path: WorkspacePath;
   readonly kind: Change["kind"];
@@ -121,6 +127,7 @@ export interface FileDiff {
   text(): Promise<string>;
 }
 
+/** What an undo takes back, and what it may do about conflicts (U3). */
 export interface UndoOptions {
   /** `t4`; absent: the newest entry that has something left to take back. */
   readonly turn?: string | undefined;
@@ -133,23 +140,27 @@ export interface UndoOptions {
   /** Only entries of this session. */
   readonly session?: SessionId | undefined;
 }
+/** How the newest undo is put back. */
 export interface RedoOptions {
   readonly onConflict?: "stop" | "skip" | undefined;
   readonly includeWindow?: boolean | undefined;
   /** Only entries of this session. */
   readonly session?: SessionId | undefined;
 }
+/** What a restore covers, and what it may overwrite (U7). */
 export interface RestoreOptions {
   readonly paths?: readonly string[] | undefined;
   /** Also overwrites and deletes what no record of ours explains (U7). Default false. */
   readonly exact?: boolean | undefined;
   readonly includeWindow?: boolean | undefined;
 }
+/** An undo, redo or restore as data, for `plan`. */
 export type RestoreAction =
   | ({ readonly kind: "undo" } & UndoOptions)
   | ({ readonly kind: "redo" } & RedoOptions)
   | ({ readonly kind: "restore"; readonly ref: RefLike } & RestoreOptions);
 
+/** What an action would do, computed and not done (U5). Paths are sorted; directories count like files. */
 export interface RestorePlan {
   readonly action: RestoreAction["kind"];
   /** The entry undone or redone; for a restore the ref as it was written. Absent: there is nothing to do. */
@@ -173,6 +184,7 @@ export interface RestorePlan {
   readonly headMoved?: readonly [from: string, to: string];
 }
 
+/** What an action did. With `result` "conflict", "nothing" or "refused" nothing was written. */
 export interface RestoreReceipt extends Omit<RestorePlan, "writes" | "deletes"> {
   /** "refused": what the entry changed was not captured, so none of it can be brought back. */
   readonly result: "done" | "partly" | "conflict" | "nothing" | "refused";
@@ -206,6 +218,7 @@ export interface ExecOptions extends Abortable {
    */
   readonly foreground?: boolean | undefined;
 }
+/** How a command ended, and what changed while it ran. */
 export interface ExecResult {
   /** The command's own status; 128 + n when signal n ended it. */
   readonly exitCode: number;
@@ -259,9 +272,11 @@ export interface WorkspaceView extends AsyncDisposable {
   plan(action: RestoreAction, options?: Abortable): Promise<RestorePlan>;
   /** A restore plan that was cut short and waits for the next writer (U9). */
   unsettled(options?: Abortable): Promise<{ readonly planId: string; readonly action: string } | undefined>;
+  /** Gives back what is held: leases, after the work in hand has ended. Idempotent. A storage that was handed in stays open. */
   close(): Promise<void>;
 }
 
+/** What a name of a snapshot means at this moment. */
 export interface ResolvedRef {
   readonly ref: SnapshotRef | "now";
   /** The checkpoint that was named, or the newest one with that ref. */
@@ -280,8 +295,19 @@ export interface Workspace extends WorkspaceView {
   ): Promise<Checkpoint & { readonly unchanged: boolean }>;
   /** Does a plan. Refuses with `restore.tree_moved` when a path it would touch moved since the plan was made. */
   apply(plan: RestorePlan, options?: Abortable): Promise<RestoreReceipt>;
+  /**
+   * Takes back what one entry of the undo list changed, where the bytes are still what it left (U3). Needs an idle session
+   * (`session.busy`). A conflict is a result, not an error. Rejects with `undo.unprotected` and `undo.needs_consent`, `restore.*`,
+   * `ref.unknown`; the tree is then as it was, or the next writer settles it (U9). An abort before the first visible change leaves the
+   * tree as it was; later ones are not heeded.
+   */
   undo(options?: Abortable & UndoOptions): Promise<RestoreReceipt>;
+  /** Puts back what the newest undo took. Otherwise as `undo`. */
   redo(options?: Abortable & RedoOptions): Promise<RestoreReceipt>;
+  /**
+   * Makes files as they were in `ref`. In a fixed root, content that no record of ours explains is kept and listed unless `exact` (U7).
+   * The present tree is stored first, so that `undo` takes it back (U4). Otherwise as `undo`.
+   */
   restore(ref: RefLike, options?: Abortable & RestoreOptions): Promise<RestoreReceipt>;
   /** True exactly once per root, after its first change: when to say what is covered and what is not. */
   firstChangeNotice(): Promise<boolean>;
@@ -292,6 +318,7 @@ export interface Workspace extends WorkspaceView {
   exec(command: readonly [string, ...string[]], options?: ExecOptions): Promise<ExecResult>;
 }
 
+/** What of a root is captured (U11–U13). Settings that are given are kept with the root; those that are not stay as they were. */
 export interface CaptureSettings {
   /** gitignore lines that stay out of every capture; kept with the root. Default: as before, else none. */
   readonly exclude?: readonly string[] | undefined;
@@ -305,15 +332,18 @@ export interface CaptureSettings {
   readonly allowLarge?: boolean | undefined;
 }
 
+/** What `readWorkspace` is given. */
 export interface ReadWorkspaceOptions extends Abortable {
   readonly root: string;
   /** Default: the local state directory, opened and owned. */
   readonly storage?: Storage | undefined;
+  /** Called at most every 100 ms while a tree is looked at or captured. */
   readonly onProgress?: ((progress: CaptureProgress) => void) | undefined;
   /** Accepts the directory that stands at the root although it is not the one recorded (R7). Default false. */
   readonly adoptRoot?: boolean | undefined;
 }
 
+/** What `openWorkspace` is given. */
 export interface OpenWorkspaceOptions extends ReadWorkspaceOptions {
   /** Shared placement: no root lease, fuzzy captures, others may write at the same time. Default false. */
   readonly shared?: boolean | undefined;

@@ -15,6 +15,7 @@ export type MutationScope =
 
 /** The right to change what its scope names. `release` is idempotent. */
 export interface WorkspacePermit extends Disposable {
+  /** Gives the right back. Idempotent; what a call still holds when it ends is released for it. */
   release(): void;
   /** Aborts when the permit is taken away: its call was given up, or the root's lease was lost. Not on release. */
   readonly revoked: AbortSignal;
@@ -25,6 +26,7 @@ export interface WorkspacePermit extends Disposable {
   assertHeld(): void;
 }
 
+/** Who may write when (C1–C5): one per session, shared by its loops, fair. As tools get it, it belongs to the call that runs. */
 export interface WorkspaceCoordinator {
   /**
    * Waits for the permit. Rejects with `coordinator.invalid_operation` or `.invalid_path` (a wrong scope),

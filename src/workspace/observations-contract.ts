@@ -18,6 +18,7 @@ export interface WorkspaceObservations {
 export interface PathObservation {
   /** Undefined when nothing was seen, or what was seen was dropped since. */
   readonly last: Observation | undefined;
+  /** Replaces what was seen of the path. A truncated or failed read records nothing. */
   record(seen: Observation): void;
 }
 

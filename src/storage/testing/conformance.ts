@@ -10,6 +10,7 @@ import type { LeaseClaim, Storage, StorageKey } from "../contracts.js";
  * skipped, with its name.
  */
 export interface ConformanceOptions {
+  /** Opens an empty storage. Called once or more per test; the suite closes what it got. */
   open(): Storage | Promise<Storage>;
   /** Opens the data of `storage` once more, as another process would. The suite closes the result. */
   reopen?: ((storage: Storage) => Storage | Promise<Storage>) | undefined;
