@@ -2,7 +2,9 @@ import eslint from "@eslint/js";
 import tseslint from "typescript-eslint";
 
 export default tseslint.config(
-  { ignores: ["dist/", "coverage/", "node_modules/", "examples/broken-calculator/", "tests/fixtures/"] },
+  {
+    ignores: ["dist/", ".looprig-api/", "coverage/", "node_modules/", "examples/broken-calculator/", "tests/fixtures/"],
+  },
   eslint.configs.recommended,
   {
     files: ["**/*.ts"],

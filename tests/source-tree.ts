@@ -11,7 +11,7 @@ export interface SourceFile {
   readonly text: string;
 }
 
-const unread = new Set([".git", "node_modules", "dist", "coverage", ".looprig-bench"]);
+const unread = new Set([".git", "node_modules", "dist", "coverage", ".looprig-bench", ".looprig-api"]);
 
 let files: readonly SourceFile[] | undefined;
 
