@@ -9,7 +9,8 @@ import path from "node:path";
 import { fileURLToPath } from "node:url";
 import ts from "typescript";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { codeBlocks } from "./markdown.js";
+import { codeBlocks, programName } from "./markdown.js";
+import { repositoryFiles } from "./source-tree.js";
 
 const repository = path.dirname(path.dirname(fileURLToPath(import.meta.url)));
 const dir = fs.mkdtempSync(path.join(os.tmpdir(), "looprig-"));
@@ -27,7 +28,7 @@ beforeAll(() => {
   fs.mkdirSync(path.join(project, "node_modules"), { recursive: true });
   fs.writeFileSync(path.join(project, "package.json"), JSON.stringify({ type: "module", private: true }));
   install("looprig", built);
-  for (const name of [...dependencies(), "@types/node", "undici-types"]) {
+  for (const name of [...dependencies(), "@types/node", "undici-types", "zod"]) {
     install(name, path.join(repository, "node_modules", name));
   }
 });
@@ -79,17 +80,26 @@ describe("the packed files", () => {
   });
 });
 
-it("the packed types compile in a strict project that checks its libraries, and fit the README's snippets", () => {
-  const blocks = codeBlocks(fs.readFileSync(path.join(repository, "README.md"), "utf8"));
-  const snippets = blocks.filter(({ language }) => language === "ts").map(({ text }) => text);
-  expect(snippets.length).toBeGreaterThan(0);
-  const files = [promises, ...snippets].map((text, i) => {
-    const file = path.join(project, i === 0 ? "promises.ts" : `readme-${i}.ts`);
-    fs.writeFileSync(file, `${text}\nexport {};\n`);
-    return file;
-  });
+it("the packed types compile in a strict project that checks its libraries, and fit the programs of all documents", () => {
+  const files = [write("promises.ts", promises)];
+  const documents = repositoryFiles().filter(({ path }) => path.endsWith(".md"));
+  for (const [i, document] of documents.entries()) {
+    const programs = codeBlocks(document.text).filter(({ language }) => language === "ts");
+    for (const [j, { text }] of programs.entries()) {
+      files.push(write(`document-${i}/${programName(text) ?? `program-${j}.ts`}`, text));
+    }
+  }
+  expect(files.length).toBeGreaterThan(3);
   expect(diagnose(files)).toEqual([]);
 });
+
+/** A module of the project. */
+function write(name: string, text: string): string {
+  const file = path.join(project, name);
+  fs.mkdirSync(path.dirname(file), { recursive: true });
+  fs.writeFileSync(file, `${text}\nexport {};\n`);
+  return file;
+}
 
 it("importing the entry loads no storage driver", () => {
   // A loader hook says which modules are loaded; native libraries are asked of the process.
@@ -245,7 +255,7 @@ function message(diagnostic: ts.Diagnostic): string {
   const line =
     at === undefined || diagnostic.start === undefined
       ? ""
-      : `${path.basename(at.fileName)}:${at.getLineAndCharacterOfPosition(diagnostic.start).line + 1} `;
+      : `${path.relative(project, at.fileName)}:${at.getLineAndCharacterOfPosition(diagnostic.start).line + 1} `;
   return `${line}${ts.flattenDiagnosticMessageText(diagnostic.messageText, "\n")}`;
 }
 
