@@ -1,3 +1,4 @@
+/** The suites of all contracts, on the real engine (G1). */
 import fs from "node:fs";
 import os from "node:os";
 import path from "node:path";

@@ -258,7 +258,7 @@ describe("what the system says", () => {
     await storage.close();
   });
 
-  test("a record that is missing in the middle, or moved, is damage", async () => {
+  test("a record that is missing in the middle, or moved, is damage (G1)", async () => {
     const storage = await openLocalStorage({ dir });
     const bodies = ["1", "2", "3", "4", "5"].map(bytes);
     await storage.ledger.append("l", bodies, { expectedHead: 0, epoch: 1 });

@@ -1,3 +1,4 @@
+/** The same suites of all contracts, in memory (G1); and what only leases that expire can show. */
 import { describe, expect, test, vi } from "vitest";
 import type { Storage } from "./contracts.js";
 import { createMemoryStorage } from "./memory.js";

@@ -248,7 +248,7 @@ describe("a capture", () => {
     expect(readTree(root)).toEqual(now);
   });
 
-  it("lists what cannot be read and captures the rest, or refuses when asked to be strict", async () => {
+  it("lists what cannot be read and captures the rest, or refuses when asked to be strict (U14)", async () => {
     writeTree(root, { a: file("a"), secret: file("s"), locked: directory({ x: file("x") }), stale: file("io") });
     const failing = interceptFileSystem(nodeFileSystem, ({ name: call, args }) => {
       const at = String(args[0]);
@@ -278,7 +278,7 @@ describe("a capture", () => {
     await expect(store({ fileSystem: failing }).capture({ root })).rejects.toMatchObject({ code: "storage.failed" });
   });
 
-  it("leaves version control out unless told, in nested repositories too", async () => {
+  it("leaves version control out unless told, in nested repositories too (U12)", async () => {
     const repository = directory({ HEAD: file("ref") });
     writeTree(root, {
       ".git": repository,
@@ -298,7 +298,7 @@ describe("a capture", () => {
     });
   });
 
-  it("leaves out what rules name, by the bytes of its path and whatever the order", async () => {
+  it("leaves out what rules name, by the bytes of its path and whatever the order (U11)", async () => {
     writeTree(root, {
       logs: directory({ "x.log": file("") }),
       "keep.log": file(""),
@@ -319,7 +319,7 @@ describe("a capture", () => {
     expect(result.omitted.every(({ class: why }) => why === "excluded")).toBe(true);
   });
 
-  it("keeps private files in local stores and leaves them out of remote ones", async () => {
+  it("keeps private files in local stores and leaves them out of remote ones (U13)", async () => {
     writeTree(root, { ".env": file("k=v"), id_rsa: file("key"), a: file("") });
     expect((await store().capture({ root })).omitted).toEqual([]);
     const remote = createWorkspaceStore({ ...storage, locality: "remote" });
@@ -330,13 +330,13 @@ describe("a capture", () => {
     expect((await remote.capture({ root, rules: { includePrivate: true } })).omitted).toEqual([]);
   });
 
-  it("records files above the size limit as omissions", async () => {
+  it("records files above the size limit as omissions (U11, U14)", async () => {
     writeTree(root, { big: file("12345"), small: file("1234") });
     const result = await store().capture({ root, rules: { maxFileBytes: 4 } });
     expect(result.omitted).toEqual([{ path: "big", class: "over-size" }]);
   });
 
-  it("never captures the store, however it lies in the tree", async () => {
+  it("never captures the store, however it lies in the tree (B2)", async () => {
     await storage.close();
     storage = await openLocalStorage({ dir: path.join(root, "data", "checkpoints") });
     writeTree(root, { a: file("a"), link: symlink("data/checkpoints") });
@@ -419,7 +419,7 @@ describe("a capture", () => {
     expect(await store().pins()).toEqual([]);
   });
 
-  it("asks before it reads a byte of a tree that is too large, and names the largest directories", async () => {
+  it("asks before it reads a byte of a tree that is too large, and names the largest directories (U11)", async () => {
     writeTree(root, { vendor: directory({ all: directory({ huge: file("x") }) }), src: directory({ a: file("a") }) });
     let reads = 0;
     const huge: FileSystem = {

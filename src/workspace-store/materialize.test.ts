@@ -36,7 +36,7 @@ const sample: DiskTree = {
 };
 
 describe("materialize", () => {
-  it("gives modes exactly, whatever the umask, and never set-id bits", async () => {
+  it("gives modes exactly, whatever the umask, and never set-id bits (U10)", async () => {
     const modes = [0o644, 0o600, 0o755, 0o444, 0o400, 0o511, 0o777, 0o000];
     const tree: DiskTree = {
       ...Object.fromEntries(modes.map((mode) => [`f${mode.toString(8)}`, file("x", mode)])),
@@ -53,7 +53,7 @@ describe("materialize", () => {
     expect(readTree(dest)).toEqual({ ...tree, setuid: file("s", 0o755), sticky: directory({}, 0o777) });
   });
 
-  it("fills an empty directory that is there, and keeps it", async () => {
+  it("fills an empty directory that is there, and keeps it (G8)", async () => {
     fs.mkdirSync(dest);
     const { ino } = fs.statSync(dest);
     const result = await store().materialize(await captured(sample), dest);
@@ -90,7 +90,7 @@ describe("materialize", () => {
     expect(fs.existsSync(dest)).toBe(false);
   });
 
-  it("refuses before it writes when an object is missing, and names the path", async () => {
+  it("refuses before it writes when an object is missing, and names the path (G8)", async () => {
     const tree = await captured(sample);
     const other = createWorkspaceStore(createMemoryStorage());
     const writing = other.materialize(tree, dest);
@@ -98,7 +98,7 @@ describe("materialize", () => {
     expect(fs.existsSync(dest)).toBe(false);
   });
 
-  it("never writes a `.git` that is a file or a link unless told, and writes directories of that name", async () => {
+  it("never writes a `.git` that is a file or a link unless told, and writes directories of that name (U12)", async () => {
     const tree = await captured({
       ".git": directory({ HEAD: file("ref") }),
       worktree: directory({ ".git": file("gitdir: /elsewhere") }),

@@ -59,7 +59,7 @@ describe("a second write of the same size right after a capture", () => {
     }
   });
 
-  it("is found although size and modification time were set back", async () => {
+  it("is found although size and modification time were set back (G3)", async () => {
     const store = createWorkspaceStore(createMemoryStorage(), { now: () => Date.now() + 60_000 });
     fs.writeFileSync(target, "AAAA");
     const old = new Date("2020-01-01T00:00:00Z");

@@ -73,7 +73,7 @@ describe.each([
     await expectRestores(open(), second);
   });
 
-  it("a pack that vanishes while a capture runs is made good before the ref is returned", async () => {
+  it("a pack that vanishes while a capture runs is made good before the ref is returned (G3)", async () => {
     const first = await open().capture({ root });
     const packs = await keys("packs/");
     fs.writeFileSync(path.join(root, "new"), "new");
@@ -120,7 +120,7 @@ describe.each([
     expect((await open().verify({ refs: results.map(({ ref }) => ref) })).damaged).toEqual([]);
   });
 
-  it("damaged content is named with its path, never given out, and stored anew by the next capture that reads it", async () => {
+  it("damaged content is named with its path, never given out, and stored anew by the next capture that reads it (G8)", async () => {
     fs.rmSync(path.join(root, "d"), { recursive: true });
     const store = open();
     const first = await store.capture({ root });
@@ -161,7 +161,7 @@ describe.each([
     expect(await keys("index/")).toEqual([key]);
   });
 
-  it("pins are found by owner and id, add up, and are removed singly or all at once", async () => {
+  it("pins are found by owner and id, add up, and are removed singly or all at once (G2)", async () => {
     const store = open();
     const ref = (digit: string) => parseRef(`v1:sha256:${digit.repeat(64)}`);
     await store.pin({ owner: "s1", id: "c1" }, [ref("1")]);
@@ -213,7 +213,7 @@ describe.each([
     await expect(open().open("v1:sha256:xyz" as never)).rejects.toMatchObject({ code: "ref.invalid" });
   });
 
-  it("a scan stores nothing, and what it learnt never stands in for what is stored", async () => {
+  it("a scan stores nothing, and what it learnt never stands in for what is stored (G3)", async () => {
     const scanned = await open().scan({ root });
     expect(await keys("")).toEqual([]);
     await expect(open().open(scanned.ref)).rejects.toMatchObject({ code: "snapshot.unknown" });

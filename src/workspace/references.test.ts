@@ -33,7 +33,7 @@ const history: RootHistory = {
   damaged: [],
 };
 
-describe("resolveRef", () => {
+describe("resolveRef (G7)", () => {
   it.each([
     ["c2", ref("aaaaaaaa2"), 2],
     ["last", ref("bbbbbbbb"), 6],
@@ -52,7 +52,7 @@ describe("resolveRef", () => {
     expect(resolveRef(history, "now")).toEqual({ given: "now", ref: "now" });
   });
 
-  it("names the candidates of an ambiguous prefix", () => {
+  it("names the candidates of an ambiguous prefix (G7)", () => {
     expect(() => resolveRef(history, "aaaaaaaa")).toThrow(
       expect.toSatisfy(
         (error) => isLooprigError(error, "ref.ambiguous") && error.details.candidates.length === 2,

@@ -109,7 +109,7 @@ it("a turn whose end cannot be recorded says that its command ran, and is settle
   expect(place.read("f")).toBe("0");
 });
 
-it("what was not captured is refused by undo, not passed over as if it had not changed", async () => {
+it("what was not captured is refused by undo, not passed over as if it had not changed (U4, U14)", async () => {
   await using place = new Playground();
   place.write({ b: "precious", c: "0" });
   await using workspace = await place.open();

@@ -14,7 +14,7 @@ async function eventsOf(place: Playground, workspace: Workspace): Promise<readon
   return events;
 }
 
-it("journals baseline, process, window and turn in the order that survives a crash at any point", async () => {
+it("journals baseline, process, window and turn in the order that survives a crash at any point (U2, G5)", async () => {
   await using place = new Playground();
   place.write({ f: "0" });
   await using workspace = await place.open();
@@ -39,7 +39,7 @@ it("journals baseline, process, window and turn in the order that survives a cra
   ]);
 });
 
-it("journals no window and no second checkpoint when nothing changed", async () => {
+it("journals no window and no second checkpoint when nothing changed (U2)", async () => {
   await using place = new Playground();
   place.write({ f: "0" });
   await using workspace = await place.open();
@@ -78,7 +78,7 @@ it("refuses wrong options and commands before anything is captured or journaled"
   expect((await workspace.history()).checkpoints).toEqual([]);
 });
 
-it("takes fuzzy checkpoints at intervals, only when something changed", async () => {
+it("takes fuzzy checkpoints at intervals, only when something changed (U2)", async () => {
   await using place = new Playground();
   place.write({ step: "0" });
   await using workspace = await place.open();

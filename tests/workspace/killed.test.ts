@@ -29,7 +29,7 @@ async function prepare(place: Playground, operation: string): Promise<void> {
 }
 
 describe.each(["exec", "undo", "redo", "restore"])("a process killed in the middle of %s", (operation) => {
-  it("leaves a tree and a store from which the next one goes on", { timeout: 600_000 }, async () => {
+  it("leaves a tree and a store from which the next one goes on (U6, U9)", { timeout: 600_000 }, async () => {
     await using place = new Playground();
     await prepare(place, operation);
     await (await place.storage()).close();

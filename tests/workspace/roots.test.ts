@@ -125,7 +125,7 @@ it("wrong options name their field before any I/O", async () => {
   await expect(readWorkspace({ root: 3 as unknown as string })).rejects.toMatchObject({ code: "option.invalid" });
 });
 
-it("capture settings stay with the root until they are changed", async () => {
+it("capture settings stay with the root until they are changed (U11)", async () => {
   await using place = new Playground();
   place.write({ "node_modules/x": "x", f: "0" });
   const first = await place.open({ capture: { exclude: ["node_modules"] } });

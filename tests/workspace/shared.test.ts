@@ -5,7 +5,7 @@ import { Playground } from "../playground.js";
 
 const quiet = { stdio: "ignore" } as const;
 
-it("two sessions hold a shared root at once, and their captures are fuzzy", async () => {
+it("two sessions hold a shared root at once, and their captures are fuzzy (P1)", async () => {
   await using place = new Playground();
   await using a = await place.open({ shared: true });
   await using b = await place.open({ shared: true });
@@ -13,7 +13,7 @@ it("two sessions hold a shared root at once, and their captures are fuzzy", asyn
   expect((await b.checkpoint()).number).toBe(2);
 });
 
-it("window changes are taken back only with consent, and never what another window changed meanwhile", async () => {
+it("window changes are taken back only with consent, and never what another window changed meanwhile (U1)", async () => {
   await using place = new Playground();
   place.write({ mine: "0", both: "0", theirs: "0" });
   await using a = await place.open({ shared: true });

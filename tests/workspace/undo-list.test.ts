@@ -10,7 +10,7 @@ const run = (workspace: Workspace, script: string) => workspace.exec(["sh", "-c"
 const states = async (workspace: Workspace) =>
   (await workspace.history()).entries.map(({ name, state }) => `${name} ${state}`);
 
-it("undo takes turns newest first, redo puts them back in reverse, and a new turn empties redo", async () => {
+it("undo takes turns newest first, redo puts them back in reverse, and a new turn empties redo (U3)", async () => {
   await using place = new Playground();
   place.write({ f: "0" });
   await using workspace = await place.open();
@@ -28,7 +28,7 @@ it("undo takes turns newest first, redo puts them back in reverse, and a new tur
   expect(place.read("f")).toBe("3");
 });
 
-it("turns that changed nothing are passed over and named", async () => {
+it("turns that changed nothing are passed over and named (U3)", async () => {
   await using place = new Playground();
   place.write({ f: "0" });
   await using workspace = await place.open();
@@ -40,7 +40,7 @@ it("turns that changed nothing are passed over and named", async () => {
   expect(place.read("f")).toBe("0");
 });
 
-it("a conflict stops everything, skipping leaves the entry partly undone, and what is stuck is passed over later", async () => {
+it("a conflict stops everything, skipping leaves the entry partly undone, and what is stuck is passed over later (U3)", async () => {
   await using place = new Playground();
   place.write({ a: "0", b: "0" });
   await using workspace = await place.open();
@@ -92,7 +92,7 @@ it("an older turn can be undone by name when nothing newer stands on its paths",
   expect([place.read("a"), place.read("b")]).toEqual(["0", "2"]);
 });
 
-it("a restore is an entry of its own, is undone to the bytes it replaced, and can be put back", async () => {
+it("a restore is an entry of its own, is undone to the bytes it replaced, and can be put back (U3, U4)", async () => {
   await using place = new Playground();
   place.write({ f: "0" });
   await using workspace = await place.open();
@@ -143,7 +143,7 @@ it("what a program does by itself after its checkpoint can be undone and restore
   expect(place.tree()).toEqual({ src: "directory 755", "src/a": "file 644 0" });
 });
 
-it("a plan changes nothing, is done by apply, and is refused when a path moved meanwhile", async () => {
+it("a plan changes nothing, is done by apply, and is refused when a path moved meanwhile (U5)", async () => {
   await using place = new Playground();
   place.write({ f: "0", g: "0" });
   await using workspace = await place.open();
@@ -161,7 +161,7 @@ it("a plan changes nothing, is done by apply, and is refused when a path moved m
   await expect(workspace.apply({ ...plan })).rejects.toMatchObject({ code: "option.invalid" });
 });
 
-it("undo writes only what differs: other files keep inode and times", async () => {
+it("undo writes only what differs: other files keep inode and times (U6)", async () => {
   await using place = new Playground();
   place.write({ f: "0", other: "o", "dir/x": "x" });
   const stat = (name: string) => fs.lstatSync(place.at(name), { bigint: true });

@@ -77,7 +77,7 @@ async function everyEffect(
 }
 
 describe("a restore one of whose effects fails", () => {
-  test("leaves the tree as it was, whatever fails and however", async () => {
+  test("leaves the tree as it was, whatever fails and however (U6)", async () => {
     for (const errno of errnos) {
       const met = await everyEffect(smallAttempt, () => errno, "once");
       expect([...met]).toEqual(
@@ -114,7 +114,7 @@ describe("a restore one of whose effects fails", () => {
     });
   });
 
-  test("says content is unavailable and changes nothing when the store lost an object", async () => {
+  test("says content is unavailable and changes nothing when the store lost an object (U6, G8)", async () => {
     using scene = new Scene(smallBefore, smallAfter, smallOperations);
     scene.store.lose("inside");
     await expect(scene.apply()).rejects.toMatchObject({ code: "snapshot.object_missing" });

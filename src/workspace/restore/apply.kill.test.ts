@@ -42,7 +42,7 @@ describe("a killed restore", () => {
     expect(await of.plans().read()).toBeUndefined();
   });
 
-  test("is settled to exactly the old or the new tree, whichever effect it died at", async () => {
+  test("is settled to exactly the old or the new tree, whichever effect it died at (U6, U9)", async () => {
     const total = await effectsOf(scene, applyAndFinish);
     expect(total).toBeGreaterThan(200);
     const outcomes = new Map<Nodes, number>();

@@ -206,7 +206,7 @@ describe("an outsider at work while a restore is applied", () => {
     });
   });
 
-  test("who swaps a directory for a link gets nothing written outside the root", async () => {
+  test("who swaps a directory for a link gets nothing written outside the root (U10)", async () => {
     await everyMoment(async (scene, number) => {
       const outside = temporaryDirectory();
       try {
@@ -231,7 +231,7 @@ describe("an outsider at work while a restore is applied", () => {
     });
   });
 
-  test("who swaps a file for a link to one outside gets nothing written through it", async () => {
+  test("who swaps a file for a link to one outside gets nothing written through it (U10)", async () => {
     await everyMoment(async (scene, number) => {
       const outside = `${scene.dir}.outside`;
       fs.writeFileSync(outside, "outside", { mode: 0o600 });
@@ -290,7 +290,7 @@ describe("names of ours", () => {
     expect(scene.tree()).toEqual(expected);
   });
 
-  test("a name that is taken after it was recorded is given up for another, which is recorded first", async () => {
+  test("a name that is taken after it was recorded is given up for another, which is recorded first (U9)", async () => {
     using scene = new Scene(before, after, operations);
     const plans = scene.plans();
     const taken: string[] = [];

@@ -126,7 +126,7 @@ describe("the plan of a root", () => {
 });
 
 describe("a plan record", () => {
-  test("names exactly its staged files and backups as ours", () => {
+  test("names exactly its staged files and backups as ours (U9)", () => {
     expect([...ownPathsOf(record())].sort()).toEqual([0, 1, 2, 3].map((n) => `.looprig-x-${n}`));
   });
 

@@ -143,7 +143,7 @@ describe("the plan of an undo", () => {
     ]);
   });
 
-  test("leaves alone what is or was left out of the tree, and everything in it", async () => {
+  test("leaves alone what is or was left out of the tree, and everything in it (U14)", async () => {
     const before = { ...base, big: directory(), "big/a": file("a") };
     const after = { ...base, big: leftOut() };
     const plan = await undo(before, after, after);
@@ -154,7 +154,7 @@ describe("the plan of an undo", () => {
     expect(nowOut.omitted).toEqual(["big/a"]);
   });
 
-  test("never touches .git, also where it was captured", async () => {
+  test("never touches .git, also where it was captured (U12)", async () => {
     const before = { ...base, ".git": directory(), ".git/HEAD": file("ref: c1") };
     const after = { ...before, ".git/HEAD": file("ref: c2"), ".git/new": file("n") };
     const plan = await undo(before, after, after);
@@ -169,7 +169,7 @@ describe("the plan of an undo", () => {
     expect(plan.deletes).toEqual([]);
   });
 
-  test("is a conflict for a path that another session's window overlaps, even if it looks untouched", async () => {
+  test("is a conflict for a path that another session's window overlaps, even if it looks untouched (U1)", async () => {
     const after = { ...base, "src/foo.ts": file("whose?") };
     const plan = await undo(base, after, after, { onConflict: "stop", overlaps: () => sessionB });
     expect(plan.conflicts).toEqual([{ path: "src/foo.ts", by: sessionB }]);
@@ -184,7 +184,7 @@ describe("the plan of an undo", () => {
     expect(plan.deletes).toEqual(["p/ours"]);
   });
 
-  test("is frozen", async () => {
+  test("is frozen (U5)", async () => {
     const after = { ...base, "src/foo.ts": file("edited") };
     const plan = await undo(base, after, after);
     for (const part of [plan, plan.operations, plan.operations[0], plan.writes])
@@ -193,7 +193,7 @@ describe("the plan of an undo", () => {
 });
 
 describe("the plan of a restore", () => {
-  test("deletes and overwrites only what a record of ours explains, and lists the rest (C003)", async () => {
+  test("deletes and overwrites only what a record of ours explains, and lists the rest (C003, U7)", async () => {
     const now = {
       ...base,
       "src/foo.ts": file("agent"),
@@ -242,7 +242,7 @@ describe("the plan of a restore", () => {
     ]);
   });
 
-  test("exactly makes everything equal, but what is left out stays", async () => {
+  test("exactly makes everything equal, but what is left out stays (U7)", async () => {
     const now = { ...base, "src/foo.ts": file("user"), x: file("x"), out: leftOut(), ".git": leftOut("vcs") };
     const plan = await restore(now, base, { exact: true });
     expect(plan.writes).toEqual(["src/foo.ts"]);

@@ -66,7 +66,7 @@ async function carriedOut(now: Nodes, plan: TreePlan, ...known: readonly Nodes[]
 }
 
 describe("any two trees, with any edits by others between", () => {
-  test("a restore makes every path of its plan the target, and leaves every other as it was", async () => {
+  test("a restore makes every path of its plan the target, and leaves every other as it was (U5, U6)", async () => {
     await fc.assert(
       fc.asyncProperty(trees, trees, trees, chosenNames, fc.boolean(), async (left, wanted, edits, chosen, exact) => {
         const now = edited(left, edits, chosen);
