@@ -24,6 +24,10 @@ import { told } from "./present-file.js";
 
 /** As Linux has it. */
 const linksMax = 40;
+/** Linux takes no longer path from any program; a tree that only we could reach into would be nobody's gain. */
+const pathBytesMax = 4_095;
+/** Every level is opened on the way to the next, so no path may have any number of them. */
+const levelsMax = 200;
 
 /**
  * The place `given` means: relative to `base` (default the root) or absolute, through links inside the root. It may be
@@ -45,6 +49,7 @@ export function locate(
       },
     );
   }
+  assertReachable(root, given);
   using top = Directory.open(fileSystem, root);
   const rest = given.startsWith("/") ? inside(fileSystem, root, given) : [...components(base), ...given.split("/")];
   const done: string[] = [];
@@ -73,6 +78,20 @@ export function locate(
     );
   }
   return done.length === 0 ? rootPath : parseWorkspacePath(done.join("/"));
+}
+
+function assertReachable(root: CanonicalRoot, given: string): void {
+  const bytes = Buffer.byteLength(given) + (given.startsWith("/") ? 0 : Buffer.byteLength(root) + 1);
+  const levels = given.split("/").length;
+  const reason =
+    bytes > pathBytesMax
+      ? `it has ${bytes} bytes, with the root it is below, and no more than ${pathBytesMax} can be opened`
+      : levels > levelsMax
+        ? `it has ${levels} levels, and no more than ${levelsMax} are taken`
+        : undefined;
+  if (reason === undefined) return;
+  const shown = displayName(given.length > 80 ? `${given.slice(0, 80)}…` : given);
+  throw new LooprigError("path.invalid", `Cannot use ${shown} as a path: ${reason}`, { path: given, reason });
 }
 
 /** What the link at `at` points to; undefined for anything that is no link. */

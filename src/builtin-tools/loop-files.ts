@@ -4,8 +4,10 @@
  */
 import {
   Directory,
+  LooprigError,
   StaleFileError,
   WorkspaceRootChangedError,
+  components,
   displayName,
   isMissing,
   nodeFileSystem,
@@ -81,6 +83,7 @@ export class LoopFiles {
 
   /** Changes one path: permit first, so that what is checked under it stays. */
   async change<T>(path: WorkspacePath, signal: AbortSignal, work: (file: HeldFile) => Promise<T>): Promise<T> {
+    assertUndoable(path);
     using permit = await this.#coordinator.acquire(
       { operation: "path-mutation", paths: [path === "" ? this.root : path] },
       { signal },
@@ -106,6 +109,20 @@ export class LoopFiles {
       { cause },
     );
   }
+}
+
+/**
+ * Refuses what captures leave out and restores never write (U12): file tools ask for no approval because what they change can be
+ * undone (T5), and a hook or a line of configuration there would be a command that nobody was asked about. In any spelling,
+ * since some volumes fold case.
+ */
+function assertUndoable(path: WorkspacePath): void {
+  if (!components(path).some((name) => name.toLowerCase() === ".git")) return;
+  throw new LooprigError(
+    "file.vcs",
+    `Cannot write ${displayName(path)}: it lies in .git, where a change could not be taken back; use a git command`,
+    { path },
+  );
 }
 
 /** Refuses to write over what was not seen as it is (C9). The message holds no content; the tool's answer does. */

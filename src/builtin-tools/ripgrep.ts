@@ -36,6 +36,7 @@ export async function ripgrep(
   target: "./" | number,
   { signal }: Abortable,
 ): Promise<RipgrepResult> {
+  if (options.some((option) => option.includes("\0"))) throw failed("no text holds the NUL that is searched for");
   const program = await programPath();
   signal?.throwIfAborted();
   return new Promise((resolve, reject) => {

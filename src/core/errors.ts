@@ -191,6 +191,8 @@ export interface ErrorDetails {
   "file.missing": { readonly path: string };
   /** At that path stands what is no regular file. Nothing was read or written. */
   "file.not_regular": { readonly path: string; readonly kind: string };
+  /** The path lies in `.git`, which captures leave out and restores never write: a change there could not be taken back. */
+  "file.vcs": { readonly path: string };
   /** The file is larger than the tool takes. */
   "file.too_large": { readonly path: string; readonly bytes: number; readonly bytesMax: number };
   /** The file is not text in UTF-8, so it cannot be edited as text. */
