@@ -225,6 +225,12 @@ export interface ErrorDetails {
   "model.script_invalid": { readonly field: string; readonly wanted: string };
   /** The scripted model was called more often than its script has steps. Add the missing ones. */
   "model.script_exhausted": { readonly steps: number };
+  /** No model was chosen on the command line, nor in the environment. Name one. */
+  "model.not_chosen": NoDetails;
+  /** The package of the model's provider is not installed beside looprig. Install it there. */
+  "model.provider_missing": { readonly provider: string; readonly package: string };
+  /** The package of the provider is there and gives no model: it cannot be loaded, or exports no provider of its name. */
+  "model.provider_unusable": { readonly provider: string; readonly package: string; readonly reason: string };
 
   // ── coordinator ───────────────────────────────────────────────────────────────────────────────────────────────
   /** The mutation scope has a wrong shape. */

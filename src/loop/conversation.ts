@@ -103,7 +103,10 @@ function apply(messages: Message[], event: NewEvent): void {
         messages.push({ role: "note", text: `The turn ended with an error (${event.code}).` });
       return;
     case "workspace-restored":
-      messages.push({ role: "note", text: restoredNote(event) });
+      messages.push({ role: "note", text: isRebuild(event) ? rebuiltNote : restoredNote(event, "by the user", 0) });
+      return;
+    case "restore-noticed":
+      messages.push({ role: "note", text: restoredNote(event, "in another session", event.more) });
       return;
     default:
   }
@@ -125,11 +128,23 @@ function change(messages: Message[], callId: CallId, to: (message: AssistantMess
   if (message?.role === "assistant") messages[index] = to(message);
 }
 
+/** A root that was gone had no tree before: its restore leads from the tree it built to itself. */
+const isRebuild = ({ from, ref, written, deleted }: NewEvent<"workspace-restored">): boolean =>
+  from === ref && written.length === 0 && deleted.length === 0;
+
+const rebuiltNote =
+  "The workspace was gone and was built anew from a checkpoint. What was read of its files before may be out of date.";
+
 /** Loops are told which paths changed beneath them (U8). */
-function restoredNote({ action, written, deleted }: NewEvent<"workspace-restored">): string {
+function restoredNote(
+  { action, written, deleted }: Pick<NewEvent<"workspace-restored">, "action" | "written" | "deleted">,
+  where: string,
+  unnamed: number,
+): string {
   const what = { undo: "An undo", redo: "A redo", restore: "A restore" }[action];
   const lists = [pathList("put back", written), pathList("removed", deleted)].filter((list) => list !== "");
-  return `${what} by the user changed the workspace: ${lists.join("; ") || "no files"}. What was read of these files before is out of date.`;
+  const more = unnamed === 0 ? "" : `; and ${unnamed} more`;
+  return `${what} ${where} changed the workspace: ${lists.join("; ") || "no files"}${more}. What was read of these files before is out of date.`;
 }
 
 function pathList(verb: string, paths: readonly string[]): string {

@@ -12,6 +12,7 @@ export { parseScript } from "./script.js";
 export type { ScriptCall, ScriptStep } from "./script.js";
 export { scriptedModel } from "./scripted-model.js";
 export type { ScriptedModelOptions } from "./scripted-model.js";
+export { systemTimer } from "./timer.js";
 export type { Timer } from "./timer.js";
 export { graceMs } from "./tool-call.js";
 export { resultCharsMax } from "./tool-output.js";

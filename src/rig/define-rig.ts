@@ -4,6 +4,7 @@
  */
 import { nodeFileSystem } from "../core/index.js";
 import type { FileSystem } from "../core/index.js";
+import type { Timer } from "../loop/index.js";
 import { resumeSession, startSession } from "../session/index.js";
 import type { SessionDefinition } from "../session/index.js";
 import { chooseStorage } from "./choose-storage.js";
@@ -26,6 +27,8 @@ export interface RigWorld {
   readonly sessions?: SessionRuntime | undefined;
   /** What people are shown as the holder of what its sessions hold. Default: "rig" and the names of its primers. */
   readonly command?: string | undefined;
+  /** What time limits of its sessions go by. Default the system's. */
+  readonly timer?: Timer | undefined;
 }
 
 const optionNames = [
@@ -62,11 +65,12 @@ export function assembleRig(options: unknown, world: RigWorld = {}): Rig {
   if (request === undefined) assertNoWorkspaceTools(loops);
   const snapshots = snapshotPolicyOf(given["snapshots"], request);
   const storage = chooseStorage(given, request);
-  const { fileSystem = nodeFileSystem, homes = [], cwd, command } = world;
+  const { fileSystem = nodeFileSystem, homes = [], cwd, command, timer } = world;
   const placement = request === undefined ? undefined : placementOf(request, storage, { fileSystem, homes, cwd });
   const manifest = manifestOf({ loops, primers, activePrimer, placement, snapshots });
   const definition: SessionDefinition = Object.freeze({
     ...{ loops, primers, activePrimer, storage, placement, snapshots, manifest, command },
+    world: Object.freeze({ fileSystem, timer }),
     fingerprint: fingerprintOf(manifest),
   });
   return createRig(definition, manifest, world.sessions ?? { startSession, resumeSession });

@@ -2,7 +2,7 @@
  * What each type of event looks like in a journal: `EventPayloads` once more, for data that comes from outside. The
  * compiler keeps the two tables together; old journals keep them honest (`fixtures/`).
  */
-import type { CallId, EventId, GateId, LoopId, SnapshotRef, StepId, TurnId } from "../core/index.js";
+import type { CallId, EventId, GateId, LoopId, SessionId, SnapshotRef, StepId, TurnId } from "../core/index.js";
 import type {
   CheckpointTrigger,
   EventEnvelope,
@@ -10,6 +10,7 @@ import type {
   EventType,
   PathsRecord,
   Placement,
+  RestoreNotice,
   RestoreRecord,
   StoredIdentity,
   UndoEntryName,
@@ -86,11 +87,26 @@ const paths = members<PathsRecord>({
   callId: id<CallId>(),
   order: count,
   changes: listOf(members({ path: text, before: nullable(text), after: nullable(text) })),
+  kept: optional(ref),
+});
+
+const action = words({ undo: true, redo: true, restore: true });
+const entry = matching<UndoEntryName>(/^[tc][0-9]+$/, "the name of a turn or checkpoint");
+
+const restoreNotice = members<RestoreNotice>({
+  by: id<SessionId>(),
+  planId: text,
+  action,
+  entry,
+  order: count,
+  written: listOf(text),
+  deleted: listOf(text),
+  more: count,
 });
 
 const restore = members<RestoreRecord>({
-  action: words({ undo: true, redo: true, restore: true }),
-  entry: matching<UndoEntryName>(/^[tc][0-9]+$/, "the name of a turn or checkpoint"),
+  action,
+  entry,
   target: optional(ref),
   from: ref,
   ref,
@@ -199,7 +215,15 @@ export const payloads: { readonly [T in EventType]: Shape<EventPayloads[T]> } = 
   }),
   "checkpoint-failed": members<EventPayloads["checkpoint-failed"]>({ trigger, code: text }),
   "workspace-changed": variants<"kind", WindowRecord | PathsRecord>("kind", { window, paths }),
+  "window-opened": members<EventPayloads["window-opened"]>({
+    callId: id<CallId>(),
+    from: optional(ref),
+    opened: flag,
+    order: count,
+  }),
+  "window-closed": members<EventPayloads["window-closed"]>({ callId: id<CallId>() }),
   "workspace-restored": restore,
+  "restore-noticed": restoreNotice,
   "gate-opened": members<EventPayloads["gate-opened"]>({
     gateId: id<GateId>(),
     callId: id<CallId>(),
@@ -217,6 +241,7 @@ export const payloads: { readonly [T in EventType]: Shape<EventPayloads[T]> } = 
     startTime: text,
     bootId: text,
     command: text,
+    group: optional(flag),
   }),
   "process-exited": members<EventPayloads["process-exited"]>({ callId: id<CallId>(), ...exit }),
   "configuration-adopted": members<EventPayloads["configuration-adopted"]>({

@@ -5,6 +5,7 @@
 import type { CallId, EventId, GateId, Json, LoopId, SessionId, SnapshotRef, StepId, TurnId } from "../core/index.js";
 import type { AssistantPart, TokenUsage, ToolOutcome, TurnLimit } from "./messages.js";
 
+/** Why a checkpoint was taken. */
 export type CheckpointTrigger =
   | "seed"
   | "baseline"
@@ -19,6 +20,7 @@ export type CheckpointTrigger =
   | "pre-restore"
   | "post-restore";
 
+/** Where a session has its root: one for one writer, one per session, one that is shared, or none (P1). */
 export type Placement = "exclusive" | "session" | "shared" | "none";
 
 /** R7 across processes; decimal strings, since inode numbers and nanoseconds exceed what JSON numbers hold. */
@@ -116,7 +118,23 @@ export interface EventPayloads {
   };
   "checkpoint-failed": { readonly trigger: CheckpointTrigger; readonly code: string };
   "workspace-changed": WindowRecord | PathsRecord;
+  /**
+   * A call may write anywhere from here on, durable before it does. Without its `window-closed` it still may, or did when
+   * the process was killed: whoever settles the turn closes it.
+   */
+  "window-opened": {
+    readonly callId: CallId;
+    /** The tree it opened on; absent when none was captured in the turn. */
+    readonly from?: SnapshotRef;
+    /** False when the command started before the opening capture was complete (U2). */
+    readonly opened: boolean;
+    readonly order: number;
+  };
+  /** Follows the `workspace-changed` of the window; alone where nothing changed in it. */
+  "window-closed": { readonly callId: CallId };
   "workspace-restored": RestoreRecord;
+  /** Another session undid or restored something in this one's root; its loops were told (U8). Never more than a screenful of paths. */
+  "restore-noticed": RestoreNotice;
   /** A call waits for a yes or no. Without a `gate-resolved` it still does, whatever happened to the process. */
   "gate-opened": { readonly gateId: GateId; readonly callId: CallId; readonly tool: string; readonly input: Json };
   "gate-resolved": { readonly gateId: GateId; readonly approved: boolean; readonly reason?: string };
@@ -127,6 +145,8 @@ export interface EventPayloads {
     readonly startTime: string;
     readonly bootId: string;
     readonly command: string;
+    /** It leads a process group of its own, which whoever takes the root next may end; else it is signalled alone (G5). */
+    readonly group?: boolean;
   };
   "process-exited": { readonly callId: CallId; readonly exitCode?: number; readonly signal?: string };
   "configuration-adopted": {
@@ -156,14 +176,20 @@ export interface WindowRecord {
   readonly settled?: boolean;
 }
 
-/** E3 for a file tool: its own writes. An id is content, kind and permission bits in one string, or null for absent. */
+/**
+ * E3 for a file tool: its own writes, durable before the first of them is visible. An id is content, kind and permission
+ * bits in one string, or null for absent (docs/formats/journal.md).
+ */
 export interface PathsRecord {
   readonly kind: "paths";
   readonly callId: CallId;
   readonly order: number;
   readonly changes: readonly { readonly path: string; readonly before: string | null; readonly after: string | null }[];
+  /** Holds what stood there before, where no captured tree of the turn does. */
+  readonly kept?: SnapshotRef;
 }
 
+/** What an undo, a redo or a restore did to the tree. */
 export interface RestoreRecord {
   readonly action: "undo" | "redo" | "restore";
   /** The entry that was undone or redone; for a restore its own name, under which it can be undone. */
@@ -183,8 +209,20 @@ export interface RestoreRecord {
   readonly conflicts: readonly { readonly path: string }[];
 }
 
+/** What a session keeps of a restore that another one did: its own words are in that session's journal. */
+export interface RestoreNotice extends Pick<
+  RestoreRecord,
+  "planId" | "action" | "entry" | "order" | "written" | "deleted"
+> {
+  readonly by: SessionId;
+  /** How many further paths it changed. */
+  readonly more: number;
+}
+
+/** The names of all events (E2). More may come; a reader passes over those it does not know. */
 export type EventType = keyof EventPayloads;
 
+/** What every event bears. `cause` names the event that led to it. */
 export interface EventEnvelope {
   /** From 1, without gaps, per session. */
   readonly seq: number;
@@ -197,9 +235,11 @@ export interface EventEnvelope {
   readonly cause?: EventId;
 }
 
+/** An event of one type, or a union for several. */
 export type EventOf<T extends EventType> = T extends unknown
   ? EventEnvelope & { readonly type: T } & EventPayloads[T]
   : never;
+/** Any event of a session: tell them apart by `type`. */
 export type SessionEvent = EventOf<EventType>;
 
 /** What is handed to `append`: the envelope's `seq`, `id`, `at` and `sessionId` are the journal's to give. */

@@ -33,6 +33,12 @@ const goldens: readonly Golden[] = [
     outOfLine: 0,
     summary: { turns: 2, checkpoints: 0 },
   },
+  {
+    name: "journal-v0-restores",
+    id: "5e551000-0000-4000-8000-000000000003" as SessionId,
+    outOfLine: 0,
+    summary: { turns: 1, checkpoints: 2 },
+  },
 ];
 
 const fixture = (name: string): URL => new URL(`./fixtures/${name}`, import.meta.url);

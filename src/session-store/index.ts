@@ -8,6 +8,7 @@ export type {
   NewEvent,
   PathsRecord,
   Placement,
+  RestoreNotice,
   RestoreRecord,
   SessionEvent,
   StoredIdentity,

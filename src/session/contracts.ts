@@ -7,6 +7,7 @@ import type { LoopDefinition } from "../loop/index.js";
 import type { SessionEvent, TokenUsage } from "../session-store/index.js";
 import type { Storage } from "../storage/index.js";
 import type { CaptureSettings, Workspace } from "../workspace/index.js";
+import type { SessionWorld } from "./parts.js";
 
 /** Where a session gets its root (P1). Paths are canonical. */
 export type PlacementDefinition =
@@ -52,6 +53,8 @@ export interface SessionDefinition {
   readonly fingerprint: string;
   /** What leases are shown to be held for; the primers' names when absent. */
   readonly command?: string | undefined;
+  /** What its sessions take from outside; the system's own when absent. */
+  readonly world?: SessionWorld | undefined;
 }
 
 /** `breaking`: the session cannot go on as it was (placement mode, fixed root, a loop it used is gone). `notable`: the rest (R5). */

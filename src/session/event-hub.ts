@@ -1,13 +1,16 @@
 /**
  * Where a session's events go once they are durable (E1). A reader starts anywhere in the journal and goes on with what
  * comes, without gap or repeat: what it reads from the journal and what it is told meanwhile overlap, and `seq` says where.
- * A slow reader holds its own queue of events, never a turn.
+ * A slow reader never holds up a turn, and no memory either: one that falls behind goes back to the journal.
  */
 import type { Abortable } from "../core/index.js";
 import { onAbort } from "../core/index.js";
-import type { Journal, NewEvent, SessionEvent } from "../session-store/index.js";
+import type { SessionEvent } from "../session-store/index.js";
 
 type Listener = (events: readonly SessionEvent[]) => void;
+
+/** Events kept for a reader that does not take them; beyond, it reads them from the journal. */
+const queuedEventsMax = 1_000;
 
 export class EventHub {
   readonly #listeners = new Set<Listener>();
@@ -35,57 +38,74 @@ export class EventHub {
     stored: (from: number) => AsyncIterable<SessionEvent>,
     { signal }: Abortable,
   ): AsyncIterable<SessionEvent> {
-    const queue: SessionEvent[] = [];
-    let wake = (): void => undefined;
-    const stopListening = this.listen((events) => {
-      queue.push(...events);
-      wake();
-    });
-    const end = (): void => wake();
-    this.#enders.add(end);
-    const forget = signal === undefined ? () => undefined : onAbort(signal, () => wake());
+    const told = new Told();
+    const stopListening = this.listen((events) => told.push(events));
+    const wake = (): void => told.wake();
+    this.#enders.add(wake);
+    const forget = signal === undefined || signal.aborted ? () => undefined : onAbort(signal, wake);
+    const aborted = (): boolean => signal?.aborted === true;
     let next = from;
     try {
-      for await (const event of stored(from)) {
-        if (signal?.aborted === true) return;
-        yield event;
-        next = event.seq + 1;
-      }
-      for (;;) {
-        const event = queue.shift();
-        if (signal?.aborted === true) return;
-        if (event === undefined) {
-          if (this.#ended) return;
-          await new Promise<void>((resolve) => {
-            wake = resolve;
-          });
-        } else if (event.seq >= next) {
+      while (!aborted()) {
+        // Whatever was told until here is in the journal too.
+        told.clear();
+        const ended = this.#ended;
+        for await (const event of stored(next)) {
+          if (aborted()) return;
           yield event;
           next = event.seq + 1;
+        }
+        if (ended) return;
+        while (!aborted() && !told.overflowed) {
+          const event = told.take();
+          if (event === undefined) {
+            // What came with the end, or was missed before it, is looked up once more.
+            if (this.#ended) break;
+            await told.more();
+          } else if (event.seq >= next) {
+            yield event;
+            next = event.seq + 1;
+          }
         }
       }
     } finally {
       stopListening();
-      this.#enders.delete(end);
+      this.#enders.delete(wake);
       forget();
     }
   }
 }
 
-/** A journal whose events are heard by the hub as soon as they are durable, whoever appended them. */
-export function publishing(journal: Journal, hub: EventHub): Journal {
-  return {
-    sessionId: journal.sessionId,
-    lease: journal.lease,
-    get head() {
-      return journal.head;
-    },
-    append: async (events: readonly NewEvent[], options?: Abortable) => {
-      const appended = await journal.append(events, options);
-      hub.publish(appended);
-      return appended;
-    },
-    close: () => journal.close(),
-    [Symbol.asyncDispose]: () => journal.close(),
-  };
+/** What one reader was told and has not taken. */
+class Told {
+  overflowed = false;
+  #events: SessionEvent[] = [];
+  #wake = (): void => undefined;
+
+  push(events: readonly SessionEvent[]): void {
+    if (this.#events.length + events.length > queuedEventsMax) {
+      this.overflowed = true;
+      this.#events = [];
+    } else if (!this.overflowed) this.#events.push(...events);
+    this.#wake();
+  }
+
+  take(): SessionEvent | undefined {
+    return this.#events.shift();
+  }
+
+  clear(): void {
+    this.overflowed = false;
+    this.#events = [];
+  }
+
+  wake(): void {
+    this.#wake();
+  }
+
+  more(): Promise<void> {
+    return new Promise((resolve) => {
+      this.#wake = resolve;
+    });
+  }
 }

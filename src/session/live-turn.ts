@@ -33,7 +33,22 @@ export class LiveTurn implements Turn {
     this.#number = number;
   }
 
-  event(event: SessionEvent): void {
+  /** Whether anything of it is on record. */
+  get hasEvents(): boolean {
+    return this.#events.length > 0;
+  }
+
+  /**
+   * An event of the session. Those of the turn are kept and shown, and so are those they caused. An answer to a question is
+   * the session's, not the turn's; those who watch the turn want to see it all the same.
+   */
+  heard(event: SessionEvent): void {
+    const { turnId, cause, type } = event;
+    const ours =
+      turnId === this.id ||
+      (turnId === undefined && type === "gate-resolved") ||
+      (cause !== undefined && this.#events.some(({ id }) => id === cause));
+    if (!ours) return;
     this.#events.push(event);
     for (const reader of this.#readers) reader.push(event);
   }

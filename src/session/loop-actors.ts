@@ -7,7 +7,8 @@ import type { NewEvent, SessionEvent } from "../session-store/index.js";
 import { bindTools } from "../tool/index.js";
 import type { AvailableBindings } from "../tool/index.js";
 import { createCommitSection, createObservations } from "../workspace/index.js";
-import type { LoopActor, SessionTree } from "./session.js";
+import type { OwnedObservations } from "../workspace/index.js";
+import type { LoopActor, SessionTree } from "./parts.js";
 
 /** Every loop that must live, with the id it has, and the events that start those that are new. */
 export async function startLoops(
@@ -27,20 +28,23 @@ export async function startLoops(
     const { name } = definition;
     const loopId = known.get(name) ?? mintLoopId();
     if (!known.has(name)) started.push({ type: "loop-started", name, loopId });
+    // Of this loop alone, and empty after every restart (C8).
+    const observations = tree === undefined ? undefined : createObservations({ root: tree.workspace.root });
     actors.set(name, {
       loopId,
       definition,
-      tools: await bindAll(definition, available(sessionId, loopId, tree, ended)),
+      observations,
+      tools: await bindAll(definition, available({ sessionId, loopId, ended }, tree, observations)),
       conversation: withEvents(emptyConversation, before, loopId),
     });
   }
   return { actors, started };
 }
 
-/** The loop that input goes to: the last one it was given to. */
-export function activeLoop(events: readonly SessionEvent[], fallback: string): string {
-  const changed = events.findLast((event) => event.type === "active-loop-changed");
-  return changed?.name ?? fallback;
+/** The loop that input goes to: the last one it was given to that is still there. */
+export function activeLoop(events: readonly SessionEvent[], loops: readonly string[], fallback: string): string {
+  const changed = events.findLast((event) => event.type === "active-loop-changed" && loops.includes(event.name));
+  return changed?.type === "active-loop-changed" ? changed.name : fallback;
 }
 
 async function bindAll(
@@ -55,21 +59,19 @@ async function bindAll(
 }
 
 function available(
-  sessionId: SessionId,
-  loopId: LoopId,
+  of: Pick<AvailableBindings, "sessionId" | "loopId" | "ended">,
   tree: SessionTree | undefined,
-  ended: AbortSignal,
+  observations: OwnedObservations | undefined,
 ): AvailableBindings {
-  if (tree === undefined) return { sessionId, loopId, ended };
+  if (tree === undefined) return of;
   const { root } = tree.workspace;
   const { placement, storage, fileSystem } = tree.owned.reader;
   return {
-    ...{ sessionId, loopId, ended },
-    // Of this loop alone, and empty after every restart (C8).
+    ...of,
     workspace: {
-      ...{ root, coordinator: tree.owned.coordinator, observations: createObservations({ root }) },
+      ...{ root, coordinator: tree.owned.coordinator, observations },
       ...(placement === "shared"
-        ? { commits: createCommitSection({ leaser: storage.leaser, root, sessionId, fileSystem }) }
+        ? { commits: createCommitSection({ leaser: storage.leaser, root, sessionId: of.sessionId, fileSystem }) }
         : {}),
     },
     readWorkspace: { root },

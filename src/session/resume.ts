@@ -6,14 +6,16 @@ import type { SessionId } from "../core/index.js";
 import { ConfigurationDriftError, LooprigError, canonicalJson } from "../core/index.js";
 import { openTurn } from "../loop/index.js";
 import { createSessionStore } from "../session-store/index.js";
-import type { Journal, SessionEvent } from "../session-store/index.js";
-import { OwnedWorkspace, takeRoot } from "../workspace/index.js";
+import type { Journal, NewEvent, SessionEvent } from "../session-store/index.js";
+import { takeRoot } from "../workspace/index.js";
 import type { OwnedRoot } from "../workspace/index.js";
 import type { DriftChange, ResumeOptions, Session, SessionDefinition } from "./contracts.js";
-import { EventHub, publishing } from "./event-hub.js";
+import { ForeignRestores } from "./foreign-restores.js";
 import { activeLoop } from "./loop-actors.js";
-import type { RunningSession, SessionTree } from "./session.js";
-import { assemble, commandOf, giveBack, readerOf } from "./start.js";
+import type { SessionTree } from "./parts.js";
+import type { RunningSession } from "./session.js";
+import { SessionWorkspace } from "./session-workspace.js";
+import { SessionEars, assemble, commandOf, giveBack, readerOf } from "./start.js";
 import { isTurnEnd } from "./turn-end.js";
 import { TurnWindow } from "./turn-window.js";
 
@@ -44,44 +46,63 @@ async function resume(
   // Compared before anything is taken: a session that does not fit is left as it is.
   const stored = await readAll(sessions.read(id, { signal }));
   const drift = decideDrift(definition, stored, options);
-  const hub = new EventHub();
+  const ears = new SessionEars();
   const command = commandOf(definition);
-  const wrap = (each: Journal): Journal => publishing(each, hub);
   let tree: SessionTree | undefined;
   let journal: Journal;
   if (definition.placement === undefined) {
     const opened = await sessions.open(id, { command }, { signal });
     undo.push(() => opened.close());
-    journal = wrap(opened);
+    journal = ears.wrap(opened);
   } else {
-    tree = await takeTree(definition, id, options, wrap, undo);
+    tree = await takeTree(definition, id, options, ears, undo);
     journal = tree.owned.journal;
   }
-  const before = await readAll(sessions.read(id, { signal }));
+  // Read again: whoever settled the session meanwhile wrote to its journal, and so did taking its root.
+  const before = [...(await readAll(sessions.read(id, { signal })))];
+  for (const event of before) ears.fault.heard(event);
+  const append = async (events: readonly NewEvent[]): Promise<void> => {
+    before.push(...(await journal.append(events)));
+  };
   if (drift.length > 0) {
-    await journal.append([
-      { type: "configuration-adopted", changes: drift.map(({ field, stored, live }) => ({ field, stored, live })) },
-    ]);
+    const changes = drift.map(({ field, stored: was, live }) => ({ field, stored: was, live }));
+    await append([{ type: "configuration-adopted", changes }]);
   }
-  if (tree !== undefined && definition.placement?.mode === "session") {
-    await tree.owned.checkpoint({ trigger: "resume", signal });
+  if (tree !== undefined) {
+    await append(await restoresMeanwhile(tree, before));
+    if (definition.placement?.mode === "session") await tree.owned.checkpoint({ trigger: "resume", signal });
   }
-  const active = activeLoop(before, definition.activePrimer);
-  const session = await assemble(definition, { journal, hub, tree, before, active }, undo);
-  await settleTurn(definition, session, journal, tree, before);
+  const active = activeLoop(before, definition.primers, definition.activePrimer);
+  const session = await assemble(definition, { journal, ears, tree, before, active }, undo);
+  await settleTurn(definition, session, { journal, tree, before, faulted: ears.fault.code !== undefined });
+  // Where the loop that had the input is gone, another one has it from here on, and that is on record.
+  if (activeLoop(before, allLoops(before), active) !== active) await session.recordActiveLoop();
   return session;
 }
+
+/** What others undid or restored in the root since this session was last at work: its loops are told. */
+async function restoresMeanwhile(
+  { owned }: SessionTree,
+  before: readonly SessionEvent[],
+): Promise<readonly NewEvent[]> {
+  const restores = new ForeignRestores(owned.reader, owned.sessionId);
+  for (const event of before) restores.heard(event);
+  return (await restores.look()).events;
+}
+
+const allLoops = (events: readonly SessionEvent[]): readonly string[] =>
+  events.flatMap((event) => (event.type === "loop-started" ? [event.name] : []));
 
 async function takeTree(
   definition: SessionDefinition,
   id: SessionId,
   { root, signal }: ResumeOptions,
-  wrap: (journal: Journal) => Journal,
+  ears: SessionEars,
   undo: Undo,
 ): Promise<SessionTree> {
   const { placement } = definition;
   if (placement === undefined) throw new Error("BUG: a session without a placement has no tree");
-  const reader = readerOf(placement, id);
+  const reader = readerOf(definition, placement, id, ears.progress);
   // A session root that is gone is ours to build anew (P1); a fixed one only when that was asked for.
   const recreate = root === "recreate" || placement.mode === "session";
   const owned = await takeRoot(
@@ -90,17 +111,17 @@ async function takeTree(
       ...{ command: commandOf(definition), capture: placement.capture, signal },
       adoptRoot: root === "adopt",
       missingRoot: recreate ? "recreate" : "refuse",
-      session: { id, resume: true, wrap },
+      session: { id, resume: true, wrap: ears.wrap },
     },
     undo,
   );
-  const workspace = new OwnedWorkspace(owned, async () => undefined);
+  const workspace = new SessionWorkspace(owned);
   if (owned.missing) await rebuild(owned, workspace);
   return { owned, workspace };
 }
 
 /** From the newest checkpoint of the root; a session that died before its first begins in an empty directory again. */
-async function rebuild(owned: OwnedRoot, workspace: OwnedWorkspace): Promise<void> {
+async function rebuild(owned: OwnedRoot, workspace: SessionWorkspace): Promise<void> {
   const newest = (await workspace.history()).checkpoints.at(-1);
   if (newest === undefined) {
     throw new LooprigError(
@@ -152,9 +173,17 @@ async function readAll(events: AsyncIterable<SessionEvent>): Promise<readonly Se
 async function settleTurn(
   definition: SessionDefinition,
   session: RunningSession,
-  journal: Journal,
-  tree: SessionTree | undefined,
-  before: readonly SessionEvent[],
+  {
+    journal,
+    tree,
+    before,
+    faulted,
+  }: {
+    readonly journal: Journal;
+    readonly tree: SessionTree | undefined;
+    readonly before: readonly SessionEvent[];
+    readonly faulted: boolean;
+  },
 ): Promise<void> {
   const started = before.findLast((event) => event.type === "turn-started");
   const ended = before.some((event) => isTurnEnd(event) && event.turnId === started?.turnId);
@@ -170,8 +199,8 @@ async function settleTurn(
     before.some((event) => event.type === "loop-started" && event.name === name && event.loopId === loopId),
   );
   const open = loopId === undefined || loop === undefined ? undefined : openTurn(before, loopId, loop.limits);
-  if (open !== undefined && session.waitsForAnswer) {
-    session.continueTurn({ open, number: started.number, input: started.input, window });
+  if (open !== undefined && loop !== undefined && session.waitsForAnswer && !faulted) {
+    session.continueTurn({ open, loop: loop.name, number: started.number, input: started.input, window });
     return;
   }
   const owned = tree?.owned;

@@ -1,78 +1,47 @@
 /**
- * The session at work: one turn after the other, each in its own window of the tree, and the boundaries of the policy.
+ * The session at work: who is admitted, one turn after the other, and what becomes of those that wait.
  *
  * Ordering rules:
  * 1. Everything is journaled through one journal; the hub hears it when it is durable, never before.
  * 2. One turn runs at a time; inputs wait in the order they came. While a turn runs the workspace's own verbs are refused,
  *    and a turn waits for one of them that is under way.
- * 3. Baseline before the first model call, closing capture with the event that ends the turn in one append.
- * 4. A boundary's trigger is journaled before its capture, its checkpoint after its bytes (K1, K3); the turn is
- *    acknowledged last. A required boundary that fails latches a fault; a successful manual checkpoint clears it.
- * 5. `session-idle` when nothing runs and nothing waits, or after an interrupt; then the idle boundary.
+ * 3. When nothing waits behind a turn, or after an interrupt, `session-idle` follows its end, and the turn is acknowledged
+ *    after that (K6). Until then nothing else is begun.
+ * 4. A fault or the loss of a lease ends what waits unrun, and nothing new is admitted; `close` always is.
  */
-import { LooprigError, WorkspaceUnavailableError, isLooprigError, mintTurnId } from "../core/index.js";
-import type { Abortable, LoopId, SessionId, TurnId } from "../core/index.js";
-import { runTurn, turnEnd, withEvents } from "../loop/index.js";
-import type {
-  Conversation,
-  LivePart,
-  LoopDefinition,
-  OpenTurn,
-  TurnHost,
-  TurnOutcome,
-  TurnTool,
-} from "../loop/index.js";
-import type { CheckpointTrigger, Journal, NewEvent, SessionEvent } from "../session-store/index.js";
-import { readGitHead } from "../workspace/index.js";
-import type { OwnedRoot, OwnedWorkspace, Workspace } from "../workspace/index.js";
-import type { GateAnswer, Session, SessionDefinition, Turn, TurnResult } from "./contracts.js";
+import { LooprigError, WorkspaceUnavailableError, mintTurnId, onAbort, raceAbort } from "../core/index.js";
+import type { Abortable, LoopId, SessionId } from "../core/index.js";
+import { withEvents } from "../loop/index.js";
+import type { Journal, SessionEvent } from "../session-store/index.js";
+import type { Workspace } from "../workspace/index.js";
+import type { Boundaries } from "./boundaries.js";
+import type { ProgressFeed } from "./capture-progress.js";
+import type { GateAnswer, Session, Turn } from "./contracts.js";
 import type { EventHub } from "./event-hub.js";
+import type { ForeignRestores } from "./foreign-restores.js";
 import type { Gates } from "./gates.js";
 import { LiveTurn } from "./live-turn.js";
-import { TurnWindow } from "./turn-window.js";
-
-/** A loop of this session: its definition, its tools, and what has been said. */
-export interface LoopActor {
-  readonly loopId: LoopId;
-  readonly definition: LoopDefinition;
-  readonly tools: ReadonlyMap<string, TurnTool>;
-  conversation: Conversation;
-}
-
-/** The tree, where the rig has a placement. */
-export interface SessionTree {
-  readonly owned: OwnedRoot;
-  readonly workspace: OwnedWorkspace;
-}
+import type { LoopActor, SessionTree } from "./parts.js";
+import type { Fault } from "./session-journal.js";
+import { faulted, interruptedResult, isLeaseLoss } from "./turn-runner.js";
+import type { FinishedTurn, ResumedTurn, Submission, TurnRunner } from "./turn-runner.js";
 
 export interface SessionParts {
-  readonly definition: SessionDefinition;
+  readonly fingerprint: string;
   readonly journal: Journal;
   readonly hub: EventHub;
   readonly gates: Gates;
   readonly tree: SessionTree | undefined;
   readonly loops: ReadonlyMap<string, LoopActor>;
   readonly active: string;
-  /** Turns so far, where no root numbers them. */
-  readonly turns: number;
+  readonly fault: Fault;
+  readonly boundaries: Boundaries;
+  readonly progress: ProgressFeed;
+  readonly runner: TurnRunner;
+  readonly restores: ForeignRestores | undefined;
   /** Ends the bindings of the tools. */
   readonly ended: AbortController;
   readonly read: (from: number) => AsyncIterable<SessionEvent>;
-}
-
-interface Submission {
-  readonly turn: LiveTurn;
-  readonly input: string;
-  readonly signal: AbortSignal | undefined;
-  readonly resumed?: ResumedTurn | undefined;
-}
-
-/** A turn of before a restart, which goes on in the window it was begun in. */
-export interface ResumedTurn {
-  readonly open: OpenTurn;
-  readonly number: number;
-  readonly input: string;
-  readonly window: TurnWindow | undefined;
 }
 
 export class RunningSession implements Session {
@@ -81,23 +50,34 @@ export class RunningSession implements Session {
   readonly #parts: SessionParts;
   readonly #queue: Submission[] = [];
   #active: string;
+  #activating: Promise<unknown> = Promise.resolve();
   #current: { readonly abort: AbortController; readonly turn: LiveTurn } | undefined;
   #working: Promise<void> | undefined;
   #interrupted = false;
   readonly #waitingForRest: (() => void)[] = [];
-  #fault: string | undefined;
-  #turns: number;
+  /** Why nothing can be recorded any more. */
+  #broken: Error | undefined;
   #closed: Promise<void> | undefined;
 
   constructor(parts: SessionParts) {
     this.#parts = parts;
     this.id = parts.journal.sessionId;
-    this.fingerprint = parts.definition.fingerprint;
+    this.fingerprint = parts.fingerprint;
     this.#active = parts.active;
-    this.#turns = parts.turns;
     parts.hub.listen((events) => {
       for (const event of events) this.#heard(event);
     });
+    parts.progress.showOn(({ filesSeen, bytesRead }) =>
+      this.#current?.turn.live({ type: "capture-progress", filesSeen, bytesRead }),
+    );
+    const leases = [parts.journal.lease, parts.tree?.owned.rootLease];
+    for (const lease of leases) {
+      if (lease === undefined) continue;
+      const lost = (): void => this.#break(lease.lost.reason as Error);
+      if (lease.lost.aborted) lost();
+      else onAbort(lease.lost, lost);
+    }
+    parts.tree?.workspace.ownedBy(() => this.close());
   }
 
   get workspace(): Workspace {
@@ -111,16 +91,17 @@ export class RunningSession implements Session {
 
   async submit(input: string, { signal }: Abortable = {}): Promise<Turn> {
     signal?.throwIfAborted();
-    this.#assertAdmits();
+    this.#assertOpen();
+    const refusal = this.#refusal();
+    if (refusal !== undefined) throw refusal;
     if (typeof input !== "string" || input.trim() === "") {
       throw new LooprigError("option.invalid", "Cannot submit an empty input: wanted a text for the loop", {
         ...{ field: "input", given: typeof input, wanted: "a text that is not blank" },
       });
     }
-    const turn = new LiveTurn(mintTurnId());
-    this.#queue.push({ turn, input, signal });
-    this.#pump();
-    return turn;
+    const submission: Submission = { turn: new LiveTurn(mintTurnId()), input, signal };
+    if (signal !== undefined) this.#leaveOnAbort(submission, signal);
+    return this.#enqueue(submission);
   }
 
   /** Whether a question of before a restart still waits for its answer. */
@@ -132,9 +113,15 @@ export class RunningSession implements Session {
   continueTurn(resumed: ResumedTurn): Turn {
     const turn = new LiveTurn(resumed.open.turnId);
     turn.begin(resumed.number);
-    this.#queue.push({ turn, input: resumed.input, signal: undefined, resumed });
-    this.#pump();
-    return turn;
+    return this.#enqueue({ turn, input: resumed.input, signal: undefined, resumed });
+  }
+
+  /** Puts on record which loop input goes to, where that is not what the record says. */
+  async recordActiveLoop(): Promise<void> {
+    const loopId = this.#parts.loops.get(this.#active)?.loopId;
+    if (loopId !== undefined) {
+      await this.#parts.journal.append([{ type: "active-loop-changed", name: this.#active, loopId }]);
+    }
   }
 
   events({ from = 1, signal }: Abortable & { readonly from?: number | undefined } = {}): AsyncIterable<SessionEvent> {
@@ -142,10 +129,7 @@ export class RunningSession implements Session {
   }
 
   async idle({ signal }: Abortable = {}): Promise<void> {
-    while (this.#working !== undefined) {
-      signal?.throwIfAborted();
-      await this.#working;
-    }
+    while (this.#working !== undefined) await raceAbort(this.#working, signal);
   }
 
   async interrupt({ reason = "interrupted" }: { readonly reason?: string | undefined } = {}): Promise<void> {
@@ -171,10 +155,15 @@ export class RunningSession implements Session {
       );
     }
     this.#assertOpen();
-    if (name !== this.#active) {
+    // In the order of the calls: each compares with what the one before it left.
+    const activate = async (): Promise<void> => {
+      if (name === this.#active) return;
       await this.#parts.journal.append([{ type: "active-loop-changed", name, loopId: actor.loopId }]);
       this.#active = name;
-    }
+    };
+    const activated = this.#activating.then(activate);
+    this.#activating = activated.catch(() => undefined);
+    await activated;
     return actor.loopId;
   }
 
@@ -187,189 +176,152 @@ export class RunningSession implements Session {
     return this.close();
   }
 
+  /** K6: what is required is drained, best effort is cancelled, then the root's lease goes and last the session's. */
   async #close(): Promise<void> {
-    for (const { turn } of this.#queue.splice(0)) turn.end(interruptedResult(turn.id, "the session was closed"));
+    const { boundaries, ended, tree, journal, hub } = this.#parts;
+    this.#endQueue(({ turn }) => turn.end(interruptedResult(turn.id, "the session was closed")));
+    boundaries.cancelBestEffort();
     this.#current?.abort.abort(new Error("the session was closed"));
     await this.#working;
-    this.#parts.ended.abort();
+    ended.abort();
     try {
-      if (this.#parts.tree !== undefined) await this.#parts.tree.workspace.close();
+      if (tree !== undefined) await tree.workspace.release();
       else {
-        await this.#parts.journal.append([{ type: "session-closed" }]);
-        await this.#parts.journal.close();
+        try {
+          await journal.append([{ type: "session-closed" }]);
+        } catch (error) {
+          // A session that lost its lease has nothing left to say.
+          if (!isLeaseLoss(error)) throw error;
+        } finally {
+          await journal.close();
+        }
       }
     } finally {
-      this.#parts.hub.end();
+      hub.end();
     }
+  }
+
+  #enqueue(submission: Submission): Turn {
+    this.#queue.push(submission);
+    this.#pump();
+    return submission.turn;
+  }
+
+  /** An input whose signal aborts while it waits ends there, and is never begun. */
+  #leaveOnAbort(submission: Submission, signal: AbortSignal): void {
+    const forget = onAbort(signal, () => {
+      const at = this.#queue.indexOf(submission);
+      if (at === -1) return;
+      this.#queue.splice(at, 1);
+      submission.turn.end(interruptedResult(submission.turn.id, "aborted before it began"));
+    });
+    void submission.turn.done.then(forget);
+  }
+
+  #endQueue(end: (submission: Submission) => void): void {
+    for (const submission of this.#queue.splice(0)) end(submission);
   }
 
   #pump(): void {
     if (this.#working !== undefined || this.#queue.length === 0) return;
-    const working = this.#work().finally(() => {
+    this.#working = this.#work().finally(() => {
       this.#working = undefined;
       this.#pump();
     });
-    // Nothing awaits it here: whatever fails in it ends its turn, which is where failures are told.
-    working.catch(() => undefined);
-    this.#working = working;
   }
 
+  /** Never rejects: whatever fails in it ends its turn, which is where failures are told. */
   async #work(): Promise<void> {
     for (let next = this.#queue.shift(); next !== undefined; next = this.#queue.shift()) {
-      await this.#run(next);
-      if (this.#interrupted || this.#queue.length === 0) await this.#rest();
-    }
-  }
-
-  /** Rule 5. */
-  async #rest(): Promise<void> {
-    const trigger = this.#interrupted ? "interrupt" : "idle";
-    this.#interrupted = false;
-    try {
-      if (this.#closed !== undefined) return;
-      const [idle] = await this.#parts.journal.append([{ type: "session-idle" }]);
-      await this.#boundary("idle", trigger, idle);
-    } finally {
-      for (const resolve of this.#waitingForRest.splice(0)) resolve();
-    }
-  }
-
-  async #run(submission: Submission): Promise<void> {
-    const { turn, signal } = submission;
-    if (signal?.aborted === true) {
-      turn.end(interruptedResult(turn.id, "aborted before it began"));
-      return;
-    }
-    const abort = new AbortController();
-    this.#current = { abort, turn };
-    const both = signal === undefined ? abort.signal : AbortSignal.any([abort.signal, signal]);
-    try {
-      const work = (): Promise<TurnResult> => this.#turn(submission, both);
-      const { tree } = this.#parts;
-      turn.end(tree === undefined ? await work() : await tree.workspace.during("a turn", work));
-    } catch (error) {
-      // The journal or a lease failed: nothing more can be recorded, so nothing more is begun.
-      this.#fault = isLooprigError(error) ? error.code : "unknown";
-      turn.end({ status: "failed", turnId: turn.id, error: error instanceof Error ? error : new Error(String(error)) });
-    } finally {
-      this.#current = undefined;
-      this.#parts.gates.clear();
-    }
-  }
-
-  async #turn({ turn, input, resumed }: Submission, signal: AbortSignal): Promise<TurnResult> {
-    const actor = this.#parts.loops.get(this.#active) as LoopActor;
-    const of = { turnId: turn.id, loopId: actor.loopId };
-    const window = resumed === undefined ? await this.#begin(turn, input, of, signal) : resumed.window;
-    const outcome = await runTurn({
-      loop: actor.definition,
-      loopId: actor.loopId,
-      turnId: turn.id,
-      tools: actor.tools,
-      conversation: actor.conversation,
-      host: this.#host(turn, of),
-      signal,
-      open: resumed?.open,
-    });
-    const ended = await this.#end(turn.id, of, outcome, window);
-    await this.#boundary("turn-done", "turn-done", ended);
-    return toResult(turn.id, outcome);
-  }
-
-  async #begin(
-    turn: LiveTurn,
-    input: string,
-    of: { readonly turnId: TurnId; readonly loopId: LoopId },
-    signal: AbortSignal,
-  ): Promise<TurnWindow | undefined> {
-    const owned = this.#parts.tree?.owned;
-    const { turn: number, order } = await this.#draw(true);
-    turn.begin(number);
-    const head = owned === undefined ? undefined : readGitHead(owned.reader.fileSystem, owned.reader.root);
-    await this.#parts.journal.append([
-      { type: "session-active", doing: `t${number}` },
-      { type: "turn-started", number, order, input, kind: "prompt", ...of, ...(head === undefined ? {} : { head }) },
-    ]);
-    const window = owned === undefined ? undefined : new TurnWindow(owned, turn.id, order);
-    await window?.open(signal);
-    return window;
-  }
-
-  async #end(
-    turnId: TurnId,
-    of: { readonly turnId: TurnId; readonly loopId: LoopId },
-    outcome: TurnOutcome,
-    window: TurnWindow | undefined,
-  ): Promise<SessionEvent | undefined> {
-    const order = async (): Promise<number> => (await this.#draw(false)).order;
-    const closed = window === undefined ? { events: [], changed: 0, order: await order() } : await window.close(order);
-    const owned = this.#parts.tree?.owned;
-    const head = owned === undefined ? undefined : readGitHead(owned.reader.fileSystem, owned.reader.root);
-    const end: NewEvent = {
-      ...turnEnd(outcome),
-      ...of,
-      ...{ order: closed.order, changed: closed.changed, ...(head === undefined ? {} : { head }) },
-    };
-    const appended = await this.#parts.journal.append([...closed.events, end]);
-    return appended.findLast((event) => event.turnId === turnId);
-  }
-
-  #host(turn: LiveTurn, of: { readonly turnId: TurnId; readonly loopId: LoopId }): TurnHost {
-    const { journal, gates, tree } = this.#parts;
-    return {
-      journal: async (events) => {
-        await journal.append(events);
-      },
-      live: (part: LivePart) => turn.live({ ...part, turnId: turn.id }),
-      approve: (call) => gates.ask(call, of),
-      afterStep: () => this.#boundary("step-done", "step-done", undefined),
-      abandoned: ({ callId }) => tree?.owned.coordinator.revoke(callId),
-    };
-  }
-
-  /** A checkpoint of the policy (K1, K2): its trigger is durable, its permit is waited for, its failure is never silent. */
-  async #boundary(
-    at: "idle" | "turn-done" | "step-done",
-    trigger: CheckpointTrigger,
-    cause: SessionEvent | undefined,
-  ): Promise<void> {
-    const { tree, definition } = this.#parts;
-    const policy = definition.snapshots;
-    if (tree === undefined || policy?.trigger !== at) return;
-    try {
-      using _permit = await tree.owned.coordinator.acquire({ operation: "checkpoint" });
-      const { event } = await tree.owned.takeAlways({ trigger, signal: AbortSignal.timeout(policy.timeoutMs) });
-      await tree.owned.append({ ...event, ...(cause === undefined ? {} : { cause: cause.id }) });
-    } catch (error) {
-      if (!isLooprigError(error)) throw error;
-      if (error.code === "capture.canceled") {
-        await tree.owned.append({ type: "checkpoint-failed", trigger, code: error.code });
+      const { turn } = next;
+      const abort = new AbortController();
+      this.#current = { abort, turn };
+      const signal = next.signal === undefined ? abort.signal : AbortSignal.any([abort.signal, next.signal]);
+      const { tree, gates } = this.#parts;
+      try {
+        const work = (): Promise<FinishedTurn> => this.#serve(next, signal);
+        const finished = tree === undefined ? await work() : await tree.workspace.during("a turn", work);
+        this.#acknowledge(() => turn.end(finished.result));
+        await finished.captured;
+      } catch (error) {
+        const failure = error instanceof Error ? error : new Error(String(error));
+        // What was begun and could not be ended on record leaves a journal that only a resume can put in order.
+        if (turn.hasEvents || next.resumed !== undefined || isLeaseLoss(error)) this.#break(failure);
+        this.#acknowledge(() => turn.end(this.#lost(turn, failure)));
+      } finally {
+        gates.clear();
       }
-      if (policy.priority !== "required") return;
-      this.#fault = error.code;
-      await tree.owned.append({ type: "session-faulted", code: error.code });
     }
   }
 
-  async #draw(turn: boolean): Promise<{ readonly turn: number; readonly order: number }> {
-    const owned = this.#parts.tree?.owned;
-    if (owned !== undefined) return owned.reader.record.draw({ turn }, owned.reader.clock());
-    if (turn) this.#turns++;
-    return { turn: this.#turns, order: this.#parts.journal.head + 1 };
+  async #serve(submission: Submission, signal: AbortSignal): Promise<FinishedTurn> {
+    const { turn, resumed } = submission;
+    const { runner, loops, fault } = this.#parts;
+    if (signal.aborted) return { result: interruptedResult(turn.id, "aborted before it began"), captured: nothing };
+    const refusal = this.#refusal();
+    if (refusal !== undefined) throw refusal;
+    if (resumed === undefined) await this.#learnOfRestores();
+    // Bound here: input goes to the loop that is active when its turn begins.
+    const actor = loops.get(resumed?.loop ?? this.#active) as LoopActor;
+    const finished = await runner.run(submission, actor, signal);
+    if (fault.code !== undefined) this.#endQueue(({ turn: each }) => each.end(this.#lost(each, this.#refusal())));
+    if (!this.#interrupted && this.#queue.length > 0) {
+      // An interrupt that comes from here on is for none of the two turns.
+      this.#current = undefined;
+      return finished;
+    }
+    const rested = await this.#parts.boundaries.pass(
+      "idle",
+      [{ type: "session-idle" }],
+      this.#interrupted ? "interrupt" : "idle",
+    );
+    return { ...finished, captured: Promise.all([finished.captured, rested.captured]).then(() => undefined) };
+  }
+
+  /** The turn has ended for everybody, and so has what interrupted it. */
+  #acknowledge(end: () => void): void {
+    this.#current = undefined;
+    this.#interrupted = false;
+    end();
+    for (const resolve of this.#waitingForRest.splice(0)) resolve();
+  }
+
+  /** In a shared root other sessions undo and restore beside this one: its loops hear of it before they go on (U8). */
+  async #learnOfRestores(): Promise<void> {
+    const { restores, tree, journal } = this.#parts;
+    if (restores === undefined || tree?.owned.shared !== true) return;
+    const { records, events } = await restores.look();
+    for (const { written, deleted } of records) this.#forget([...written, ...deleted]);
+    await journal.append(events);
+  }
+
+  #forget(paths: readonly string[]): void {
+    for (const { observations } of this.#parts.loops.values()) observations?.forget(paths);
   }
 
   /** What is said in this session, whoever journaled it. */
   #heard(event: SessionEvent): void {
-    for (const actor of this.#parts.loops.values()) {
+    const { loops, boundaries, restores } = this.#parts;
+    for (const actor of loops.values()) {
       actor.conversation = withEvents(actor.conversation, [event], actor.loopId);
     }
-    if (event.turnId !== undefined && event.turnId === this.#current?.turn.id) this.#current.turn.event(event);
-    // An answer is the session's, not the turn's; those who watch the turn want to see it all the same.
-    if (event.type === "gate-resolved" && event.turnId === undefined) this.#current?.turn.event(event);
-    if (this.#fault === undefined || event.type !== "workspace-checkpointed" || event.trigger !== "manual") return;
-    this.#fault = undefined;
-    // Told for the record; that it cannot be told is the next append's to find.
-    this.#parts.journal.append([{ type: "session-recovered" }]).catch(() => undefined);
+    boundaries.heard(event);
+    restores?.heard(event);
+    if (event.type === "workspace-restored") this.#forget([...event.written, ...event.deleted]);
+    this.#current?.turn.heard(event);
+  }
+
+  /** C5: nothing new is admitted, what waits ends unrun, and the loop is interrupted. */
+  #break(error: Error): void {
+    if (this.#broken !== undefined) return;
+    this.#broken = error;
+    this.#endQueue(({ turn }) => turn.end(this.#lost(turn, error)));
+    this.#current?.abort.abort(new Error("the session lost its lease"));
+  }
+
+  #lost(turn: LiveTurn, error: Error | undefined): Parameters<LiveTurn["end"]>[0] {
+    if (isLeaseLoss(error)) return interruptedResult(turn.id, "the session lost its lease");
+    return { status: "failed", turnId: turn.id, error: error ?? new Error("the session could not go on") };
   }
 
   #assertOpen(): void {
@@ -379,30 +331,11 @@ export class RunningSession implements Session {
     });
   }
 
-  #assertAdmits(): void {
-    this.#assertOpen();
-    if (this.#fault === undefined) return;
-    throw new LooprigError(
-      "session.faulted",
-      `Cannot submit to session ${this.id}: a required checkpoint failed (${this.#fault}); take one with \`workspace.checkpoint()\` first`,
-      { sessionId: this.id, code: this.#fault },
-    );
+  /** Why no work is admitted. */
+  #refusal(): Error | undefined {
+    const { code } = this.#parts.fault;
+    return this.#broken ?? (code === undefined ? undefined : faulted(this.id, code));
   }
 }
 
-function toResult(turnId: TurnId, outcome: TurnOutcome): TurnResult {
-  switch (outcome.status) {
-    case "done": {
-      const { text, steps, usage } = outcome;
-      return { status: "done", turnId, text, steps, usage };
-    }
-    case "failed":
-      return { status: "failed", turnId, error: outcome.error };
-    case "interrupted":
-      return interruptedResult(turnId, outcome.reason);
-    default:
-      return outcome satisfies never;
-  }
-}
-
-const interruptedResult = (turnId: TurnId, reason: string): TurnResult => ({ status: "interrupted", turnId, reason });
+const nothing = Promise.resolve();

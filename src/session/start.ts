@@ -7,13 +7,20 @@ import { LooprigError, isLooprigError, mintSessionId } from "../core/index.js";
 import type { CanonicalRoot, SessionId } from "../core/index.js";
 import { createSessionStore } from "../session-store/index.js";
 import type { Journal, SessionEvent } from "../session-store/index.js";
-import { OwnedWorkspace, RootReader, canonicalPath, takeRoot } from "../workspace/index.js";
+import { systemTimer } from "../loop/index.js";
+import { RootReader, canonicalPath, takeRoot } from "../workspace/index.js";
+import { Boundaries } from "./boundaries.js";
+import { ProgressFeed } from "./capture-progress.js";
 import type { PlacementDefinition, Session, SessionDefinition, StartOptions } from "./contracts.js";
-import { EventHub, publishing } from "./event-hub.js";
+import { EventHub } from "./event-hub.js";
+import { ForeignRestores } from "./foreign-restores.js";
 import { Gates } from "./gates.js";
 import { startLoops } from "./loop-actors.js";
+import type { SessionTree } from "./parts.js";
+import { Fault, sessionJournal } from "./session-journal.js";
 import { RunningSession } from "./session.js";
-import type { SessionTree } from "./session.js";
+import { SessionWorkspace } from "./session-workspace.js";
+import { TurnRunner } from "./turn-runner.js";
 
 type Undo = (() => Promise<void> | void)[];
 
@@ -41,7 +48,7 @@ async function start(
   { seed, root, signal }: StartOptions,
   undo: Undo,
 ): Promise<Session> {
-  const hub = new EventHub();
+  const ears = new SessionEars();
   const { placement, fingerprint, manifest, storage } = definition;
   const started = { fingerprint, manifest };
   const command = commandOf(definition);
@@ -50,10 +57,10 @@ async function start(
   if (placement === undefined) {
     const opened = await createSessionStore(storage).create(id, { command }, { signal });
     undo.push(() => opened.close());
-    journal = publishing(opened, hub);
+    journal = ears.wrap(opened);
     await journal.append([{ type: "session-started", placement: "none", command, ...started }]);
   } else {
-    const reader = readerOf(placement, id);
+    const reader = readerOf(definition, placement, id, ears.progress);
     const prepare = async (): Promise<void> => {
       if (placement.mode === "session") makeBase(reader, placement.baseDir);
       if (seed === undefined) return;
@@ -63,14 +70,23 @@ async function start(
         throw isLooprigError(error, "snapshot.dest_not_empty") ? unseedable(placement, reader.root, error) : error;
       });
     };
-    const session = { id, started, prepare, wrap: (each: Journal) => publishing(each, hub) };
+    const session = { id, started, prepare, wrap: ears.wrap };
     const taking = { command, capture: placement.capture, session, signal, adoptRoot: root === "adopt" };
     const owned = await takeRoot(reader, taking, undo);
-    tree = { owned, workspace: new OwnedWorkspace(owned, async () => undefined) };
+    tree = { owned, workspace: new SessionWorkspace(owned) };
     journal = owned.journal;
     if (seed !== undefined) await owned.checkpoint({ trigger: "seed", signal });
   }
-  return assemble(definition, { journal, hub, tree, before: [] }, undo);
+  return assemble(definition, { journal, ears, tree, before: [], active: definition.activePrimer }, undo);
+}
+
+/** What hears of a session from its first event on, before there is a session. */
+export class SessionEars {
+  readonly hub = new EventHub();
+  readonly fault = new Fault();
+  readonly progress = new ProgressFeed(() => performance.now());
+
+  readonly wrap = (journal: Journal): Journal => sessionJournal(journal, this.hub, this.fault);
 }
 
 /** The loops, and the session around everything. */
@@ -78,33 +94,48 @@ export async function assemble(
   definition: SessionDefinition,
   parts: {
     readonly journal: Journal;
-    readonly hub: EventHub;
+    readonly ears: SessionEars;
     readonly tree: SessionTree | undefined;
     readonly before: readonly SessionEvent[];
-    readonly active?: string | undefined;
+    readonly active: string;
   },
   undo: Undo,
 ): Promise<RunningSession> {
-  const { journal, before } = parts;
+  const { journal, ears, tree, before, active } = parts;
+  const { hub, fault, progress } = ears;
+  const { sessionId } = journal;
   const ended = new AbortController();
   undo.push(() => ended.abort());
   const primers = definition.loops.filter(({ name }) => definition.primers.includes(name));
-  const { actors, started } = await startLoops(journal.sessionId, primers, parts.tree, ended.signal, before);
+  const { actors, started } = await startLoops(sessionId, primers, tree, ended.signal, before);
   if (started.length > 0) await journal.append(started);
+  const gates = new Gates(sessionId, (event) => journal.append([event]), before);
+  const timer = definition.world?.timer ?? systemTimer;
+  const owned = tree?.owned;
+  const captured = before.some(({ type }) => type === "workspace-checkpointed");
+  const boundaries = new Boundaries({ journal, timer, owned, policy: definition.snapshots, progress, captured });
+  const turns = before.filter(({ type }) => type === "turn-started").length;
+  const runner = new TurnRunner({ journal, gates, owned, boundaries, progress, fault, timer, turns });
+  const restores = owned === undefined ? undefined : new ForeignRestores(owned.reader, sessionId);
+  for (const event of before) restores?.heard(event);
   const store = createSessionStore(definition.storage);
   return new RunningSession({
-    ...{ definition, journal, hub: parts.hub, tree: parts.tree, ended },
-    loops: actors,
-    active: parts.active ?? definition.activePrimer,
-    gates: new Gates(journal.sessionId, (event) => journal.append([event]), before),
-    turns: before.filter(({ type }) => type === "turn-started").length,
-    read: (from) => store.read(journal.sessionId, { from }),
+    ...{ fingerprint: definition.fingerprint, loops: actors, active, ended },
+    ...{ journal, hub, gates, tree, fault, boundaries, progress, runner, restores },
+    read: (from) => store.read(sessionId, { from }),
   });
 }
 
-export function readerOf(placement: PlacementDefinition, id: SessionId): RootReader {
+export function readerOf(
+  { world }: SessionDefinition,
+  placement: PlacementDefinition,
+  id: SessionId,
+  progress: ProgressFeed,
+): RootReader {
   const root = placement.mode === "session" ? sessionRoot(placement.baseDir, id) : placement.root;
-  return new RootReader({ storage: placement.store, root, placement: placement.mode, settings: placement.capture });
+  const { store: storage, mode, capture: settings } = placement;
+  const { fileSystem } = world ?? {};
+  return new RootReader({ storage, root, placement: mode, settings, fileSystem, onProgress: progress.report });
 }
 
 /** Ids are lowercase UUIDs, so the path is canonical where its base is, and no two sessions share one (R6). */

@@ -27,17 +27,29 @@ export type {
   Workspace,
   WorkspaceView,
 } from "./contracts.js";
+export type { ChangeRecords, FileChange, FileState, RecordedPermit } from "./change-records.js";
+export { ChangeRecorder } from "./change-recorder.js";
+export { closeTurn, closeWindows } from "./close-turn.js";
 export { createCommitSection } from "./commit-section.js";
 export type { CommitSection } from "./commit-section.js";
 export { createCoordinator } from "./coordinator.js";
 export type { MutationScope, OwnedCoordinator, WorkspaceCoordinator, WorkspacePermit } from "./coordinator-contract.js";
+export type { RecordingCall, RecordingCoordinator } from "./change-records.js";
 export { readGitHead } from "./git-head.js";
+export { openTurn as openTurnOf } from "./history.js";
 export { createObservations } from "./observations.js";
-export type { Observation, PathObservation, WorkspaceObservations } from "./observations-contract.js";
+export type {
+  Observation,
+  OwnedObservations,
+  PathObservation,
+  WorkspaceObservations,
+} from "./observations-contract.js";
 export { openWorkspace, readWorkspace } from "./open-workspace.js";
 export { OwnedRoot } from "./owned-root.js";
 export { OwnedWorkspace } from "./owned-workspace.js";
 export { RootReader } from "./root-reader.js";
+export { endGroup, groupGraceMs } from "./process-group.js";
+export { assertEnded } from "./settle-sessions.js";
 export { takeRoot } from "./take-root.js";
 export type { WorkspaceWorld } from "./open-workspace.js";
 export { assertOutside } from "./persistence-boundary.js";

@@ -14,6 +14,14 @@ export interface WorkspaceObservations {
   invalidateAll(): void;
 }
 
+/** What the owner of a loop has of its observations. */
+export interface OwnedObservations extends WorkspaceObservations {
+  /** Drops what was seen of these paths and of all that lies below them: they were changed beneath the loop (C8). */
+  forget(paths: Iterable<string>): void;
+  /** Drops everything. */
+  forgetAll(): void;
+}
+
 /** One path within its critical section. */
 export interface PathObservation {
   /** Undefined when nothing was seen, or what was seen was dropped since. */

@@ -9,7 +9,7 @@
 import { invariant } from "../core/index.js";
 import type { CanonicalRoot } from "../core/index.js";
 import { placesOf } from "./coordinator-scope.js";
-import type { Observation, WorkspaceObservations } from "./observations-contract.js";
+import type { Observation, OwnedObservations } from "./observations-contract.js";
 
 export interface ObservationsOptions {
   readonly root: CanonicalRoot;
@@ -20,7 +20,7 @@ export interface ObservationsOptions {
 }
 
 /** Empty observations, for one loop. */
-export function createObservations({ root, fold, pathsMax = 10_000 }: ObservationsOptions): WorkspaceObservations {
+export function createObservations({ root, fold, pathsMax = 10_000 }: ObservationsOptions): OwnedObservations {
   const seen = new Map<string, Observation>();
   const last = new Map<string, Promise<void>>();
 
@@ -63,7 +63,18 @@ export function createObservations({ root, fold, pathsMax = 10_000 }: Observatio
     },
     // There is no stamp here to be distrusted.
     invalidateAll: () => undefined,
+    forget: (paths) => {
+      const changed = new Set(Array.from(paths, (path) => keyOf(path, root, fold)));
+      for (const key of seen.keys()) if (isBelowOneOf(key, changed)) seen.delete(key);
+    },
+    forgetAll: () => seen.clear(),
   };
+}
+
+/** Whether `key`, or a directory above it, is among `keys`. */
+function isBelowOneOf(key: string, keys: ReadonlySet<string>): boolean {
+  for (let at = key; at !== ""; at = at.slice(0, Math.max(0, at.lastIndexOf("/")))) if (keys.has(at)) return true;
+  return keys.has("");
 }
 
 function keyOf(path: string, root: CanonicalRoot, fold: ObservationsOptions["fold"]): string {

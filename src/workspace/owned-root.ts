@@ -8,7 +8,7 @@
  * 3. Everything that writes holds a permit of the coordinator; `assertHeld` is called right before each commit (C5).
  */
 import { WorkspaceRootChangedError, invariant, isLooprigError } from "../core/index.js";
-import type { Abortable, Directory, SessionId, SnapshotRef, TurnId } from "../core/index.js";
+import type { Abortable, Directory, EventId, SessionId, SnapshotRef, TurnId } from "../core/index.js";
 import type { CheckpointTrigger, EventOf, Journal, NewEvent, SessionEvent } from "../session-store/index.js";
 import type { Lease } from "../storage/index.js";
 import type { CaptureResult } from "../workspace-store/index.js";
@@ -24,6 +24,8 @@ export interface CheckpointRequest extends Abortable {
   readonly trigger: CheckpointTrigger;
   readonly turnId?: TurnId | undefined;
   readonly label?: string | undefined;
+  /** The event whose boundary this is (K1). */
+  readonly cause?: EventId | undefined;
   /** Set while something of ours may be writing. */
   readonly fuzzy?: boolean | undefined;
   /** A tree that is this one is captured, and neither numbered nor journaled. */
@@ -51,8 +53,10 @@ export class OwnedRoot {
   readonly journal: Journal;
   readonly rootLease: Lease | undefined;
   readonly coordinator: OwnedCoordinator;
-  /** A command of a killed session was accepted as still running: captures here are fuzzy (G5). */
-  readonly disturbed: boolean;
+  /** A command of a killed session was accepted as still running (G5). */
+  readonly #orphansRun: boolean;
+  /** Calls that were given up and may still be writing (C6). */
+  #unsettled = 0;
   #directory: AttachedDirectory | undefined;
 
   constructor(parts: {
@@ -67,7 +71,7 @@ export class OwnedRoot {
     this.journal = parts.journal;
     this.rootLease = parts.rootLease;
     this.coordinator = parts.coordinator;
-    this.disturbed = parts.disturbed;
+    this.#orphansRun = parts.disturbed;
     this.#directory = parts.directory;
   }
 
@@ -77,6 +81,20 @@ export class OwnedRoot {
 
   get shared(): boolean {
     return this.reader.placement === "shared";
+  }
+
+  /** Something that asks for no permits may be writing: captures here are fuzzy. */
+  get disturbed(): boolean {
+    return this.#orphansRun || this.#unsettled > 0;
+  }
+
+  /** A call was given up and works on until `settled` resolves, perhaps for ever (C6). */
+  disturbUntil(settled: Promise<void>): void {
+    const over = (): void => {
+      this.#unsettled--;
+    };
+    this.#unsettled++;
+    settled.then(over, over);
   }
 
   /** The root's directory, held open; throws `workspace_root.changed` unless it is still the one at the root's path. */
@@ -115,8 +133,13 @@ export class OwnedRoot {
   /** Captures and compares; what is new is numbered and pinned, and the caller journals its event. */
   async take(request: CheckpointRequest): Promise<TakenCheckpoint> {
     try {
+      const before = this.disturbed;
       const result = await this.#capture(request);
-      return { result, event: result.ref === request.unlessEqual ? undefined : await this.#name(request, result) };
+      const fuzzy = request.fuzzy === true || before || this.disturbed;
+      return {
+        result,
+        event: result.ref === request.unlessEqual ? undefined : await this.#name({ ...request, fuzzy }, result),
+      };
     } catch (error) {
       if (!isLooprigError(error, "capture.canceled")) await this.#recordFailure(request, error);
       throw error;
@@ -159,7 +182,7 @@ export class OwnedRoot {
   }
 
   async #name(request: CheckpointRequest, result: CaptureResult): Promise<NewEvent<"workspace-checkpointed">> {
-    const { trigger, turnId, label, countedFrom, owner = this.sessionId } = request;
+    const { trigger, turnId, label, cause, countedFrom, owner = this.sessionId } = request;
     const changed = countedFrom === undefined ? undefined : await this.#countChanges(countedFrom, result);
     const { checkpoint: number, order } = await this.reader.record.draw({ checkpoint: true }, this.reader.clock());
     await this.reader.store.pin({ owner, id: `c${number}` }, [result.ref]);
@@ -169,13 +192,14 @@ export class OwnedRoot {
       number,
       order,
       trigger,
-      consistency: request.fuzzy === true || this.shared || this.disturbed ? "fuzzy" : "quiescent",
+      consistency: request.fuzzy === true || this.shared ? "fuzzy" : "quiescent",
       completeness: result.completeness,
       files: result.files,
       omitted: countByClass(result.omitted),
       ...(label === undefined ? {} : { label }),
       ...(changed === undefined ? {} : { changed }),
       ...(turnId === undefined ? {} : { turnId }),
+      ...(cause === undefined ? {} : { cause }),
     };
   }
 
@@ -195,6 +219,7 @@ export class OwnedRoot {
       trigger: request.trigger,
       code,
       ...(request.turnId === undefined ? {} : { turnId: request.turnId }),
+      ...(request.cause === undefined ? {} : { cause: request.cause }),
     }).catch(() => undefined);
   }
 }

@@ -1,7 +1,7 @@
 /** Events of every type, biased to the awkward: lone surrogates, names that objects have already, absent members. */
 import fc from "fast-check";
-import type { CallId, EventId, GateId, Json, LoopId, SnapshotRef, StepId, TurnId } from "../../core/index.js";
-import type { EventPayloads, EventType, NewEvent, UndoEntryName, WindowRecord } from "../events.js";
+import type { CallId, EventId, GateId, Json, LoopId, SessionId, SnapshotRef, StepId, TurnId } from "../../core/index.js";
+import type { EventPayloads, EventType, NewEvent, PathsRecord, UndoEntryName, WindowRecord } from "../events.js";
 import type { AssistantPart, CustomPart, ReasoningPart, TextPart, TokenUsage, ToolCallPart } from "../messages.js";
 
 const text = fc.oneof(
@@ -121,13 +121,21 @@ const payloads: { readonly [T in EventType]: fc.Arbitrary<EventPayloads[T]> } = 
       },
       { settled: fc.boolean() },
     ),
-    fc.record({
-      kind: fc.constant("paths" as const),
-      callId: id<CallId>(),
-      order: count,
-      changes: fc.array(fc.record({ path: text, before: content, after: content }), { maxLength: 4 }),
-    }),
+    record<PathsRecord, "kept">(
+      {
+        kind: fc.constant("paths" as const),
+        callId: id<CallId>(),
+        order: count,
+        changes: fc.array(fc.record({ path: text, before: content, after: content }), { maxLength: 4 }),
+      },
+      { kept: ref },
+    ),
   ),
+  "window-opened": record<EventPayloads["window-opened"], "from">(
+    { callId: id<CallId>(), opened: fc.boolean(), order: count },
+    { from: ref },
+  ),
+  "window-closed": fc.record({ callId: id<CallId>() }),
   "workspace-restored": record<EventPayloads["workspace-restored"], "target">(
     {
       action: fc.constantFrom("undo", "redo", "restore"),
@@ -144,12 +152,25 @@ const payloads: { readonly [T in EventType]: fc.Arbitrary<EventPayloads[T]> } = 
     },
     { target: ref },
   ),
+  "restore-noticed": fc.record({
+    by: id<SessionId>(),
+    planId: text,
+    action: fc.constantFrom("undo", "redo", "restore"),
+    entry,
+    order: count,
+    written: fc.array(text, { maxLength: 4 }),
+    deleted: fc.array(text, { maxLength: 4 }),
+    more: count,
+  }),
   "gate-opened": fc.record({ gateId: id<GateId>(), callId: id<CallId>(), tool: text, input: json }),
   "gate-resolved": record<EventPayloads["gate-resolved"], "reason">(
     { gateId: id<GateId>(), approved: fc.boolean() },
     { reason: text },
   ),
-  "process-started": fc.record({ callId: id<CallId>(), pid: count, startTime: text, bootId: text, command: text }),
+  "process-started": record<EventPayloads["process-started"], "group">(
+    { callId: id<CallId>(), pid: count, startTime: text, bootId: text, command: text },
+    { group: fc.boolean() },
+  ),
   "process-exited": record<EventPayloads["process-exited"], "exitCode" | "signal">({ callId: id<CallId>() }, exit),
   "configuration-adopted": fc.record({
     changes: fc.array(fc.record({ field: text, stored: json, live: json }), { maxLength: 3 }),
