@@ -1,7 +1,8 @@
 /**
  * A whole session in a process of its own, over a root it shares: its agent adds lines to the files it is told, in front of
  * their last line, by turns with Write (the whole file, composed from what it read) and with Edit. What it was refused it
- * does again. For each line of input, a file, it takes one turn and prints how often it was refused.
+ * does again. For each line of input ("log 4": a file, and how many calls of Edit a step makes) it takes one turn, and prints
+ * how often it was refused.
  *
  * argv: root, state directory, name, lines per file
  */
@@ -15,10 +16,9 @@ import { openLocalStorage } from "../../src/storage-local/index.js";
 
 const [root = "", dir = "", name = "", lines = "0"] = process.argv.slice(2);
 
-/** Lines that one step puts in place by as many calls of Edit, side by side. */
-const editsMax = 4;
-
 let file = "";
+/** Lines that one step puts in place, by as many calls of Edit side by side. */
+let editsMax = 1;
 /** Lines that are not in the file yet. */
 let todo: string[] = [];
 let refused = 0;
@@ -77,7 +77,9 @@ const rig = rigDefiner(() => ({}))({
 const session = await rig.startSession();
 console.log("ready");
 for await (const line of createInterface({ input: process.stdin })) {
-  file = line;
+  const [path = "", edits = ""] = line.split(" ");
+  file = path;
+  editsMax = Number(edits);
   todo = Array.from({ length: Number(lines) }, (_, i) => `${name} ${i}`);
   refused = 0;
   const { status } = await (await session.submit(`add ${lines} lines to ${file}`)).done;
