@@ -6,7 +6,7 @@
 import { LooprigError, errnoOf, openBelow, rootPath } from "../core/index.js";
 import type { Directory, FileSystem, WorkspacePath } from "../core/index.js";
 import { nodeFileSystem } from "../core/index.js";
-import { defineTools, jsonSchema, tool } from "../tool/index.js";
+import { builtIn, defineTools, jsonSchema, tool } from "../tool/index.js";
 import type { NeedsApproval, Tool, ToolDefinition, ToolOutput, WorkspaceBinding } from "../tool/index.js";
 import { BoundedOutput } from "./bounded-output.js";
 import { locate } from "./locate.js";
@@ -31,12 +31,15 @@ export interface BashOptions {
 
 /** The tool `Bash`. */
 export function bash({ needsApproval = true }: BashOptions = {}): ToolDefinition<"Bash", readonly ["workspace"]> {
-  return defineTools({
+  const definition = defineTools({
     name: "bash",
     produces: ["Bash"],
     requires: ["workspace"],
     build: ({ workspace, sessionId }) => ({ Bash: shell(workspace, sessionId, needsApproval, nodeFileSystem) }),
   });
+  // Whether a person is asked is the caller's choice; how a rule of theirs decides cannot be told.
+  const asks = typeof needsApproval === "function" ? "by rule" : needsApproval;
+  return builtIn(definition, { version: 1, ...(asks === true ? {} : { settings: { needsApproval: asks } }) });
 }
 
 function shell(
@@ -77,8 +80,12 @@ function shell(
             output.add(piece);
             progress(piece.toString("utf8"));
           },
-          beforeStart: () => permit.assertHeld(),
+          beforeStart: async (pid) => {
+            await workspace.records?.processStarted({ pid, command });
+            permit.assertHeld();
+          },
         });
+        await workspace.records?.processExited({ exitCode: exit.exitCode, signal: exit.killedBy });
         const next = placeOf(files, exit.cwd);
         if (exit.cwd !== undefined && next === undefined) {
           notes.push("it ended outside of the workspace; the next command begins at the root");

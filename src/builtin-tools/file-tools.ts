@@ -1,5 +1,5 @@
 /** The family of file tools: built once per loop, over one view of its files. */
-import { defineTools } from "../tool/index.js";
+import { builtIn, defineTools } from "../tool/index.js";
 import type { ToolDefinition } from "../tool/index.js";
 import { edit } from "./edit.js";
 import { glob } from "./glob.js";
@@ -14,7 +14,7 @@ export type FileToolName = "Read" | "Write" | "Edit" | "List" | "Glob" | "Grep";
 
 /** `Read`, `Write`, `Edit`, `List`, `Glob` and `Grep`. They need no approval: what they change can be undone (T5). */
 export function fileTools(): ToolDefinition<FileToolName, readonly ["workspace"]> {
-  return defineTools({
+  const definition = defineTools({
     name: "files",
     produces: ["Read", "Write", "Edit", "List", "Glob", "Grep"],
     requires: ["workspace"],
@@ -30,4 +30,5 @@ export function fileTools(): ToolDefinition<FileToolName, readonly ["workspace"]
       };
     },
   });
+  return builtIn(definition, { version: 1 });
 }

@@ -1,15 +1,19 @@
 import { createHash } from "node:crypto";
 import { describe, expect, test } from "vitest";
+import { bash, fileTools } from "../builtin-tools/index.js";
 import { canonicalJson } from "../core/index.js";
 import type { CanonicalRoot } from "../core/index.js";
 import { defineLoop } from "../loop/index.js";
 import type { PlacementDefinition, SnapshotPolicy } from "../session/index.js";
 import { createMemoryStorage } from "../storage/index.js";
+import { defineTools, jsonSchema, tool } from "../tool/index.js";
+import type { ToolDefinition } from "../tool/index.js";
 import { fingerprintOf, manifestOf } from "./manifest.js";
 import type { DescribedRig } from "./manifest.js";
 import { namedLoop, namedModel, toolThatNeeds } from "./testing/rigs.js";
 
 const store = createMemoryStorage();
+const someTool = tool({ description: "Does nothing", inputSchema: jsonSchema({ type: "object" }), execute: () => "" });
 const idle: SnapshotPolicy = { trigger: "idle", priority: "best-effort", timeoutMs: 60_000 };
 const placed = (placement: { readonly mode: "exclusive" | "shared" } | { readonly mode: "session" }) =>
   (placement.mode === "session"
@@ -103,6 +107,25 @@ describe("R4: the manifest", () => {
     expect(none.placement).toEqual({ mode: "none" });
     expect(Object.keys(none)).not.toContain("snapshots");
     expect(Object.keys(none)).not.toContain("capture");
+  });
+
+  test("names looprig's own tools by their contract, and what the caller chose of them", () => {
+    const toolsOf = (...tools: ToolDefinition[]) =>
+      manifestOf(rig({ loops: [defineLoop({ name: "a", model: namedModel(), tools })] })).loops["a"]?.tools;
+    // These stand in journals: a contract's number changes only with what the tools promise.
+    expect(toolsOf(fileTools(), bash())).toEqual([
+      { contract: 1, name: "bash" },
+      { contract: 1, name: "files" },
+    ]);
+    expect(toolsOf(bash({ needsApproval: false }))).toEqual([
+      { contract: 1, name: "bash", settings: { needsApproval: false } },
+    ]);
+    expect(toolsOf(bash({ needsApproval: ({ command }) => command !== "true" }))).toEqual([
+      { contract: 1, name: "bash", settings: { needsApproval: "by rule" } },
+    ]);
+    // A tool of the same names that somebody else made is another tool.
+    const imitation = defineTools({ name: "bash", produces: ["Bash"], build: () => ({ Bash: someTool }) });
+    expect(toolsOf(imitation)).toEqual([{ name: "bash", produces: ["Bash"], requires: [] }]);
   });
 
   test("cannot be changed", () => {

@@ -7,6 +7,8 @@
 import { canonicalJson, sha256Hex } from "../core/index.js";
 import type { LoopDefinition } from "../loop/index.js";
 import type { PlacementDefinition, SnapshotPolicy } from "../session/index.js";
+import { contractOf } from "../tool/index.js";
+import type { ToolDefinition } from "../tool/index.js";
 import type { CaptureSettings } from "../workspace/index.js";
 
 // Type aliases and not interfaces: only those are assignable to `Json`.
@@ -17,12 +19,17 @@ export type PlacementManifest =
   | { readonly mode: "exclusive" | "shared"; readonly root: string }
   | { readonly mode: "session"; readonly baseDir: string };
 
-/** A definition of tools by what it is called and what it may do; which schemas it has is known once it is built. */
-export type ToolManifest = {
-  readonly name: string;
-  readonly produces: readonly string[];
-  readonly requires: readonly string[];
-};
+/**
+ * A definition of tools by what it is called and what it may do; which schemas it has is known once it is built. Looprig's
+ * own ones are named by their contract instead, so that another release of looprig is no other configuration.
+ */
+export type ToolManifest =
+  | { readonly name: string; readonly produces: readonly string[]; readonly requires: readonly string[] }
+  | {
+      readonly name: string;
+      readonly contract: number;
+      readonly settings?: { readonly [setting: string]: boolean | number | string };
+    };
 
 /** A loop as it was configured. What it is told enters by its digest alone. */
 export type LoopManifest = {
@@ -87,16 +94,17 @@ function loopManifest({ model, system, tools, limits }: LoopDefinition): LoopMan
   return {
     model: { specification: model.specificationVersion, provider: model.provider, modelId: model.modelId },
     ...(system === undefined ? {} : { system: `sha256:${sha256Hex(system)}` }),
-    tools: inOrder(
-      tools.map(({ name, produces, requires }) => ({
-        name,
-        produces: [...produces].sort(),
-        requires: [...requires].sort(),
-      })),
-      canonicalJson,
-    ),
+    tools: inOrder(tools.map(toolManifest), canonicalJson),
     limits: { steps: limits.steps, toolCalls: limits.toolCalls },
   };
+}
+
+function toolManifest(tool: ToolDefinition): ToolManifest {
+  const { name, produces, requires } = tool;
+  const contract = contractOf(tool);
+  if (contract === undefined) return { name, produces: [...produces].sort(), requires: [...requires].sort() };
+  const { version, settings } = contract;
+  return { name, contract: version, ...(settings === undefined ? {} : { settings: { ...settings } }) };
 }
 
 const inOrder = <T>(items: readonly T[], keyOf: (item: T) => string): T[] =>

@@ -138,6 +138,27 @@ type Build = (bindings: object) => Promise<ReadonlyMap<string, ReadTool>>;
 
 const builds = new WeakMap<object, Build>();
 
+/**
+ * What looprig's own tools are, for the description of a rig (R4). The version changes when what the tools promise does:
+ * not with words of a description or a schema, which a release may improve without anybody's configuration having changed.
+ */
+export interface ToolContract {
+  readonly version: number;
+  /** What the caller chose, where it is not the default. */
+  readonly settings?: Readonly<Record<string, boolean | number | string>> | undefined;
+}
+
+const contracts = new WeakMap<object, ToolContract>();
+
+/** Marks a definition as looprig's own. Not for users' tools, which are described by what their caller configured. */
+export function builtIn<D extends ToolDefinition>(definition: D, contract: ToolContract): D {
+  contracts.set(definition, Object.freeze({ ...contract }));
+  return definition;
+}
+
+/** Undefined for everybody else's tools. */
+export const contractOf = (definition: ToolDefinition): ToolContract | undefined => contracts.get(definition);
+
 /** Undefined for what no function of this file returned. */
 export const buildOf = (definition: unknown): Build | undefined =>
   typeof definition === "object" && definition !== null ? builds.get(definition) : undefined;

@@ -3,17 +3,27 @@ export type { AvailableBindings, AvailableWorkspace } from "./attenuation.js";
 export { bindTools } from "./bind.js";
 export type { BoundCall, BoundTool, Validation } from "./bind.js";
 export type {
+  ChangeRecords,
   DelegateController,
+  FileChange,
+  FileState,
   Observation,
   PathObservation,
   ProcessBinding,
   ReadWorkspaceBinding,
+  RecordedPermit,
   WorkspaceBinding,
   WorkspaceObservations,
 } from "./bindings.js";
 export type { BindingsFor, Capability, CapabilityBindings } from "./capabilities.js";
-export { defineReadTools, defineTool, defineTools } from "./definition.js";
-export type { DefineReadToolsOptions, DefineToolOptions, DefineToolsOptions, ToolDefinition } from "./definition.js";
+export { builtIn, contractOf, defineReadTools, defineTool, defineTools } from "./definition.js";
+export type {
+  DefineReadToolsOptions,
+  DefineToolOptions,
+  DefineToolsOptions,
+  ToolContract,
+  ToolDefinition,
+} from "./definition.js";
 export { jsonSchema } from "./json-schema.js";
 export type { ToolOutput, ToolResult } from "./output.js";
 export type { InferInput, JsonSchema, ToolSchema } from "./schema.js";
