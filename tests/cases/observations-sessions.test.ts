@@ -94,6 +94,25 @@ describe("C024 two sessions on a shared root, one of which writes a whole file f
   });
 });
 
+it("what the shell did to a file is seen before it is written over: refused when changed, accepted when not (C8, C9)", async () => {
+  await using place = new Playground();
+  place.write({ f: "one\n", g: "one\n" });
+  const rig = await agentRig(place, [
+    { calls: [call("Read", { file_path: "f" }), call("Read", { file_path: "g" })] },
+    { calls: [call("Bash", { command: "echo two >> f; touch g; cp g h; mv h g" })] },
+    { calls: [call("Write", { file_path: "f", content: "mine\n" })] },
+    { calls: [call("Write", { file_path: "g", content: "mine\n" })] },
+    { text: "Done." },
+  ]);
+  await using session = await rig.startSession();
+  const { answers } = await play(session, "write both");
+  expect(answers.slice(3)).toMatchObject([
+    { outcome: "error", data: { code: "file.stale" }, text: expect.stringContaining("+two") as string },
+    { outcome: "ok" },
+  ]);
+  expect([place.read("f"), place.read("g")]).toEqual(["one\ntwo\n", "mine\n"]);
+});
+
 it("C070 read, edit, edit, edit in one turn, as fast as a session lets them follow: none is refused", async () => {
   await using place = new Playground();
   place.write({ "package.json": '{ "a": 0, "b": 0, "c": 0 }\n' });
