@@ -4,6 +4,7 @@ import { describe, expect, it } from "vitest";
 import { ToolsOnDisk } from "../../src/builtin-tools/testing/tools-on-disk.js";
 import type { LoopTools } from "../../src/builtin-tools/testing/tools-on-disk.js";
 import { createCoordinator } from "../../src/workspace/index.js";
+import { folding } from "../../src/workspace/restore/testing/other-systems.js";
 import { startProcess } from "../processes.js";
 
 /** Two sessions that know nothing of each other, over one root. */
@@ -116,6 +117,24 @@ it("C071 an edit or a write right after a read is accepted through every spellin
     }
   }
   expect(fs.lstatSync(disk.at("dir/alias")).isSymbolicLink()).toBe(true);
+});
+
+it("C071 on a volume that folds case or composition an edit or a write is accepted through another spelling of what was read", async () => {
+  using disk = new ToolsOnDisk();
+  const fold = (name: string): string => name.normalize("NFC").toLowerCase();
+  const spellings = ["Dir/Caf\u00e9.txt", "dir/caf\u00e9.TXT", "DIR/Cafe\u0301.txt", "./dIr//CAFE\u0301.txt"];
+  for (const readAs of spellings) {
+    for (const editAs of spellings) {
+      disk.write("Dir/Caf\u00e9.txt", "one\ntwo\n");
+      const loop = await disk.foldingLoop(folding(), fold);
+      await loop.ok("Read", { file_path: readAs });
+      await loop.ok("Edit", { file_path: editAs, old_string: "one", new_string: "1" });
+      await loop.ok("Write", { file_path: readAs, content: "all\n" });
+      expect(disk.read("Dir/Caf\u00e9.txt")).toBe("all\n");
+      expect(fs.readdirSync(disk.at("Dir"))).toEqual(["Caf\u00e9.txt"]);
+    }
+  }
+  expect(fs.readdirSync(disk.root)).toEqual(["Dir"]);
 });
 
 describe("C073 a formatter rewrites the file after each edit", () => {

@@ -3,12 +3,17 @@ import fs from "node:fs";
 import os from "node:os";
 import path from "node:path";
 import { isLooprigError, mintCallId, mintLoopId, mintSessionId } from "../../core/index.js";
-import { bindTools } from "../../tool/index.js";
+import type { FileSystem } from "../../core/index.js";
+import { bindTools, defineTools } from "../../tool/index.js";
 import type { BoundTool, ToolResult } from "../../tool/index.js";
 import { canonicalPath, createCoordinator, createObservations } from "../../workspace/index.js";
 import type { OwnedCoordinator } from "../../workspace/index.js";
 import { bash } from "../bash.js";
+import { edit } from "../edit.js";
 import { fileTools } from "../file-tools.js";
+import { LoopFiles } from "../loop-files.js";
+import { read } from "../read.js";
+import { write } from "../write.js";
 
 export class ToolsOnDisk implements Disposable {
   readonly dir = fs.mkdtempSync(path.join(fs.realpathSync(os.tmpdir()), "looprig-"));
@@ -32,6 +37,30 @@ export class ToolsOnDisk implements Disposable {
       for (const [name, tool] of await bindTools(definition, available)) tools.set(name, tool);
     }
     return new LoopTools(tools);
+  }
+
+  /** A loop whose reading and writing tools see the root as on a volume that folds names: one name for all that `fold` makes equal. */
+  async foldingLoop(fileSystem: FileSystem, fold: (name: string) => string): Promise<LoopTools> {
+    const { root } = this;
+    const files = defineTools({
+      name: "files",
+      produces: ["Read", "Write", "Edit"],
+      requires: ["workspace"],
+      build: ({ workspace }) => {
+        const shared = new LoopFiles(workspace, fileSystem);
+        return { Read: read(shared), Write: write(shared), Edit: edit(shared) };
+      },
+    });
+    return new LoopTools(
+      await bindTools(files, {
+        ...{ sessionId: mintSessionId(), loopId: mintLoopId() },
+        workspace: {
+          root,
+          coordinator: createCoordinator({ root, fold }),
+          observations: createObservations({ root, fold }),
+        },
+      }),
+    );
   }
 
   at(name: string): string {
