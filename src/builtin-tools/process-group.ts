@@ -41,8 +41,10 @@ export interface GroupExit {
   readonly leftovers: boolean;
 }
 
-// Errors go where output goes, in the order they were written. The shell reports where it stands when it exits.
-const script = ["read -r _ <&4 || exit 125", "exec 4<&- 2>&1", "trap 'pwd -P >&3' EXIT", 'eval "$1"'].join("\n");
+// Errors go where output goes, in the order they were written. The shell reports where it stands when it exits; a child that is
+// ended between its fork and its program has the trap still, and no say in this.
+const report = `trap 'if [ "$BASHPID" = "$$" ]; then pwd -P >&3; fi 2>/dev/null' EXIT`;
+const script = ["read -r _ <&4 || exit 125", "exec 4<&- 2>&1", report, 'eval "$1"'].join("\n");
 const guard = 'read -r _; kill -TERM -"$1"; sleep 2; kill -KILL -"$1"';
 
 const cwdBytesMax = 8 * 1024;
