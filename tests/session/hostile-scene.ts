@@ -164,6 +164,11 @@ export class HostileScene implements AsyncDisposable {
     return (await this.rig(model)).resumeSession(id);
   }
 
+  /** Goes on with a session that a test resumed in a way of its own. */
+  adopt(session: RigSession<string, true>): void {
+    this.#session = session;
+  }
+
   async close(): Promise<void> {
     const session = this.#session;
     this.#session = undefined;
