@@ -1,5 +1,5 @@
 // Which tests cite which rule of docs/rules.md: `npm run docs:rules`. Rules without a citation come last; a citation without
-// a rule (of the letters that rules have) ends it with status 1.
+// a rule (of the letters that rules have) ends it with status 1. tests/rules.test.ts holds the tree to both.
 import { readFileSync, readdirSync } from "node:fs";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
@@ -28,6 +28,16 @@ export function citedRules(text, letters) {
   return cited;
 }
 
+/** The names of tests and of groups of them, as they stand in a file, with their quotes. */
+export function testNames(text) {
+  const opening = /(?:\b(?:it|test|describe)(?:\.\w+)*\(|\]\)\(|\}\)\(|\w\)\()\s*(?=["'`])/g;
+  const name = /(["'`])(?:\\.|(?!\1)[^\\])*\1/y;
+  return [...text.matchAll(opening)].flatMap(({ 0: found, index }) => {
+    name.lastIndex = index + found.length;
+    return name.exec(text)?.[0] ?? [];
+  });
+}
+
 function filesBelow(folder, pattern) {
   return readdirSync(path.join(repository, folder), { recursive: true })
     .map((name) => `${folder}/${name.replaceAll("\\", "/")}`)
@@ -35,29 +45,49 @@ function filesBelow(folder, pattern) {
     .sort();
 }
 
-function main() {
+/** Every rule with the tests that cite it, and the citations that are of no rule. */
+export function readCitations() {
   const rules = readRules(readFileSync(path.join(repository, "docs", "rules.md"), "utf8"));
   const known = new Set(rules.map(({ name }) => name));
   const letters = [...new Set(rules.map(({ name }) => name[0]))].join("");
-  const citations = ["src", "tests"]
+  const files = ["src", "tests"]
     .flatMap((folder) => filesBelow(folder, /\.(?:ts|mts)$/))
-    .map((file) => ({ file, cited: citedRules(readFileSync(path.join(repository, file), "utf8"), letters) }));
-  const tests = citations.filter(({ file }) => file.startsWith("tests/") || /\.test(?:-d)?\.ts$/.test(file));
+    .map((file) => {
+      const text = readFileSync(path.join(repository, file), "utf8");
+      const names = testNames(text).map((name) => ({ name: name.slice(1, -1), cited: citedRules(name, letters) }));
+      return { file, cited: citedRules(text, letters), names };
+    });
+  const tests = files.filter(({ file }) => file.startsWith("tests/") || /\.test(?:-d)?\.ts$/.test(file));
+  return {
+    rules: rules.map(({ name: rule, mark }) => ({
+      rule,
+      mark,
+      tests: tests
+        .filter(({ cited }) => cited.has(rule))
+        .map(({ file, names }) => ({
+          file,
+          names: names.filter(({ cited }) => cited.has(rule)).map(({ name }) => name),
+        })),
+    })),
+    strays: files.flatMap(({ file, cited }) =>
+      [...cited].filter((rule) => !known.has(rule)).map((rule) => ({ file, rule })),
+    ),
+  };
+}
 
-  const uncited = [];
-  for (const { name, mark } of rules) {
-    const files = tests.filter(({ cited }) => cited.has(name)).map(({ file }) => file);
-    const shown = mark === "" ? name : `${name} (${mark})`;
-    if (files.length === 0) uncited.push(shown);
-    else console.log(`${shown}\n${files.map((file) => `  ${file}`).join("\n")}`);
+function main() {
+  const { rules, strays } = readCitations();
+  const shown = ({ rule, mark }) => (mark === "" ? rule : `${rule} (${mark})`);
+  for (const each of rules.filter(({ tests }) => tests.length > 0)) {
+    console.log(shown(each));
+    for (const { file, names } of each.tests) console.log([`  ${file}`, ...names].join("\n      "));
   }
-  console.log(`\nCited by no test: ${uncited.join(", ") || "none"}`);
-
-  const strays = citations.flatMap(({ file, cited }) =>
-    [...cited].filter((name) => !known.has(name)).map((name) => `  ${name} in ${file}`),
-  );
+  const uncited = rules.filter(({ tests }) => tests.length === 0);
+  console.log(`\nCited by no test: ${uncited.map(shown).join(", ") || "none"}`);
   if (strays.length === 0) return;
-  console.error(`\nCited, and no rule of docs/rules.md:\n${strays.join("\n")}`);
+  console.error(
+    `\nCited, and no rule of docs/rules.md:\n${strays.map(({ file, rule }) => `  ${rule} in ${file}`).join("\n")}`,
+  );
   process.exitCode = 1;
 }
 
