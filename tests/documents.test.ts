@@ -1,10 +1,35 @@
-/** The links of all documents lead somewhere. */
+/**
+ * The pages under docs/ can be followed like the README: their programs run against the present library, their shell sessions
+ * against the present command line, and print what is shown. Links of all documents lead somewhere.
+ */
 import path from "node:path";
-import { expect, test } from "vitest";
-import { headingAnchors, localLinks } from "./markdown.js";
+import { describe, expect, test } from "vitest";
+import { codeBlocks, headingAnchors, localLinks } from "./markdown.js";
+import { Reader } from "./reader.js";
 import { repositoryFiles } from "./source-tree.js";
 
 const documents = repositoryFiles().filter(({ path }) => path.endsWith(".md") && !path.includes("/fixtures/"));
+const followed = documents.filter(
+  ({ path, text }) =>
+    path.startsWith("docs/") && codeBlocks(text).some(({ language }) => ["ts", "console"].includes(language)),
+);
+
+describe("a reader who follows", () => {
+  test.each(followed)("$path sees what it shows", ({ text }) => {
+    const reader = new Reader();
+    try {
+      reader.install("zod");
+      const { shown, happened } = reader.follow(text);
+      expect(happened).toEqual(shown);
+    } finally {
+      reader.close();
+    }
+  });
+
+  test("the concepts finds a program on most pages", () => {
+    expect(followed.filter(({ path }) => path.startsWith("docs/concepts/")).length).toBeGreaterThan(4);
+  });
+});
 
 test("links lead to files and headings that exist", () => {
   const known = new Map(repositoryFiles().map(({ path, text }) => [path, text]));
