@@ -1,5 +1,6 @@
 /** What people are told of an agent's turns that cannot be taken back, or not wholly. */
 import fs from "node:fs";
+import path from "node:path";
 import { describe, expect, it } from "vitest";
 import { LooprigError } from "../../src/core/index.js";
 import type { SessionEvent } from "../../src/session-store/index.js";
@@ -21,18 +22,14 @@ async function fillableDisk(place: Playground): Promise<{ full: boolean }> {
 }
 
 describe("C037 undo of a turn whose capture failed", () => {
-  const change = [
-    call("Edit", { file_path: "src/a.txt", old_string: "a", new_string: "A" }),
-    call("Write", { file_path: "src/new.txt", content: "new\n" }),
-    call("Bash", { command: "rm src/b.txt" }),
-  ];
+  const change = "echo A > src/a.txt; echo new > src/new.txt; rm src/b.txt";
   const files = { "src/a.txt": "a\n", "src/b.txt": "b\n" };
 
   it("before its first step is visible before the model is asked, and undo says that no file was restored and why (K5)", async () => {
     await using place = new Playground();
     place.write(files);
     const disk = await fillableDisk(place);
-    const rig = await agentRig(place, [{ calls: change }, { text: "Done." }]);
+    const rig = await agentRig(place, [{ calls: [call("Bash", { command: change })] }, { text: "Done." }]);
     await using session = await rig.startSession();
     disk.full = true;
     const turn = await session.submit("change things");
@@ -66,14 +63,16 @@ describe("C037 undo of a turn whose capture failed", () => {
     await using place = new Playground();
     place.write(files);
     const disk = await fillableDisk(place);
-    const rig = await agentRig(place, [{ calls: change }, { text: "Done." }]);
+    // The disk is full from when the command has begun, and until the turn has ended.
+    const command = `${change}; : > ../begun; while [ ! -e ../go ]; do sleep 0.02; done`;
+    const rig = await agentRig(place, [{ calls: [call("Bash", { command })] }, { text: "Done." }]);
     const session = await rig.startSession();
     const turn = await session.submit("change things");
+    await expect.poll(() => fs.existsSync(path.join(place.dir, "begun")), { timeout: 30_000 }).toBe(true);
+    disk.full = true;
+    fs.writeFileSync(path.join(place.dir, "go"), "");
     const seen: SessionEvent[] = [];
-    for await (const part of turn) {
-      if ("seq" in part) seen.push(part);
-      if (part.type === "tool-started") disk.full = true;
-    }
+    for await (const part of turn) if ("seq" in part) seen.push(part);
     await session.idle();
     disk.full = false;
     expect(seen.find(({ type }) => type === "checkpoint-failed")).toMatchObject({ code: "storage.full" });
@@ -95,7 +94,7 @@ describe("C037 undo of a turn whose capture failed", () => {
 describe("C126 a restore to an earlier turn of a long session", () => {
   const turns = 10;
   const steps = Array.from({ length: turns }, (_, i) => [
-    { calls: [call("Write", { file_path: `made-${i + 1}.txt`, content: `turn ${i + 1}\n` })] },
+    { calls: [call("Bash", { command: `echo "turn ${i + 1}" > made-${i + 1}.txt` })] },
     { text: `Turn ${i + 1} is done.` },
   ]).flat();
 
