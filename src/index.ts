@@ -3,7 +3,11 @@
  * arrow of its kind.
  */
 import os from "node:os";
+import type { Abortable, SessionId } from "./core/index.js";
 import { rigDefiner } from "./rig/index.js";
+import { readSession as readStored } from "./session/index.js";
+import type { SessionView } from "./session/index.js";
+import type { Storage } from "./storage/index.js";
 import type { OpenWorkspaceOptions, ReadWorkspaceOptions, Workspace, WorkspaceView } from "./workspace/index.js";
 import { openWorkspace as open, readWorkspace as read } from "./workspace/index.js";
 import type { WorkspaceWorld } from "./workspace/index.js";
@@ -29,6 +33,16 @@ export const defineRig = rigDefiner(() => ({ homes: [os.homedir()] }));
 
 /** The same directory for reading: no lease, nothing written but a private cache; works beside a live session. */
 export const readWorkspace = (options: ReadWorkspaceOptions): Promise<WorkspaceView> => read(options, world());
+
+/**
+ * A stored session for reading: what was said, its checkpoints, what changed. No lease, no rig, nothing written but a private
+ * cache; it may be at work in another process. Rejects with `session_id.invalid` or `session.unknown`.
+ */
+export const readSession = (
+  storage: Storage,
+  id: SessionId | (string & {}),
+  options: Abortable = {},
+): Promise<SessionView> => readStored(storage, id, options);
 
 export { isLooprigError, LooprigError, parseRef, parseSessionId, displayName } from "./core/index.js";
 export {
@@ -72,9 +86,12 @@ export type {
 } from "./core/index.js";
 export { defineLoop, scriptedModel } from "./loop/index.js";
 export type {
+  AssistantMessage,
+  CallResult,
   LanguageModel,
   LoopDefinition,
   LoopOptions,
+  Message,
   ScriptCall,
   ScriptedModelOptions,
   ScriptStep,
@@ -107,10 +124,15 @@ export type {
   DriftChange,
   DriftSeverity,
   GateAnswer,
+  LoopHistory,
+  OpenGate,
   Session,
   SessionDelta,
+  SessionHistory,
+  SessionView,
   SnapshotPolicy,
   Turn,
+  TurnHistory,
   TurnResult,
 } from "./session/index.js";
 export { defineReadTools, defineTool, defineTools, jsonSchema, tool } from "./tool/index.js";
@@ -152,6 +174,7 @@ export type {
   Placement,
   ProviderMetadata,
   ReasoningPart,
+  RestoreNotice,
   RestoreRecord,
   SessionEvent,
   SessionStorage,

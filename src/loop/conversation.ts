@@ -9,6 +9,7 @@ export interface Conversation {
   readonly messages: readonly Message[];
 }
 
+/** One thing that was said in a loop, or that its model should know. */
 export type Message =
   /** What the user said. */
   | { readonly role: "user"; readonly text: string }
@@ -16,6 +17,7 @@ export type Message =
   | { readonly role: "note"; readonly text: string }
   | AssistantMessage;
 
+/** What a model said in one step, and what came of its calls. */
 export interface AssistantMessage {
   readonly role: "assistant";
   readonly stepId: StepId | undefined;
@@ -28,6 +30,7 @@ export interface AssistantMessage {
   readonly results: readonly CallResult[];
 }
 
+/** What a call ended with: its text is what the model was told. */
 export interface CallResult {
   readonly callId: CallId;
   readonly outcome: ToolOutcome;

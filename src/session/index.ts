@@ -12,5 +12,8 @@ export type {
   Turn,
   TurnResult,
 } from "./contracts.js";
+export { readSession } from "./read-session.js";
+export type { SessionView } from "./read-session.js";
 export { resumeSession } from "./resume.js";
+export type { LoopHistory, OpenGate, SessionHistory, TurnHistory } from "./session-history.js";
 export { startSession } from "./start.js";

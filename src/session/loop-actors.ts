@@ -69,7 +69,7 @@ function available(
   return {
     ...of,
     workspace: {
-      ...{ root, coordinator: tree.owned.coordinator, observations },
+      ...{ root, coordinator: tree.owned.recorder.coordinator, recording: true, observations },
       ...(placement === "shared"
         ? { commits: createCommitSection({ leaser: storage.leaser, root, sessionId: of.sessionId, fileSystem }) }
         : {}),

@@ -7,7 +7,7 @@ import { ConfigurationDriftError, LooprigError, canonicalJson } from "../core/in
 import { openTurn } from "../loop/index.js";
 import { createSessionStore } from "../session-store/index.js";
 import type { Journal, NewEvent, SessionEvent } from "../session-store/index.js";
-import { takeRoot } from "../workspace/index.js";
+import { assertEnded, closeTurn, closeWindows, openTurnOf, takeRoot } from "../workspace/index.js";
 import type { OwnedRoot } from "../workspace/index.js";
 import type { DriftChange, ResumeOptions, Session, SessionDefinition } from "./contracts.js";
 import { ForeignRestores } from "./foreign-restores.js";
@@ -16,7 +16,6 @@ import type { SessionTree } from "./parts.js";
 import type { RunningSession } from "./session.js";
 import { SessionWorkspace } from "./session-workspace.js";
 import { SessionEars, assemble, commandOf, giveBack, readerOf } from "./start.js";
-import { isTurnEnd } from "./turn-end.js";
 import { TurnWindow } from "./turn-window.js";
 
 type Undo = (() => Promise<void> | void)[];
@@ -61,6 +60,8 @@ async function resume(
   // Read again: whoever settled the session meanwhile wrote to its journal, and so did taking its root.
   const before = [...(await readAll(sessions.read(id, { signal })))];
   for (const event of before) ears.fault.heard(event);
+  const cut = openTurnOf(before);
+  if (tree !== undefined && cut !== undefined) await assertEnded(tree.owned.reader, id, cut);
   const append = async (events: readonly NewEvent[]): Promise<void> => {
     before.push(...(await journal.append(events)));
   };
@@ -185,43 +186,30 @@ async function settleTurn(
     readonly faulted: boolean;
   },
 ): Promise<void> {
-  const started = before.findLast((event) => event.type === "turn-started");
-  const ended = before.some((event) => isTurnEnd(event) && event.turnId === started?.turnId);
-  if (started?.turnId === undefined || ended) return;
-  const { turnId, loopId } = started;
-  const baseline = before.findLast(
-    (event) =>
-      event.type === "workspace-checkpointed" && event.trigger === "baseline" && event.turnId === started.turnId,
-  );
-  const from = baseline?.type === "workspace-checkpointed" ? baseline.ref : undefined;
-  const window = tree === undefined ? undefined : new TurnWindow(tree.owned, turnId, started.order, from);
+  const turn = openTurnOf(before);
+  if (turn?.started.turnId === undefined) return;
+  const { turnId, loopId, number, input } = turn.started;
+  const owned = tree?.owned;
+  const self = { id: session.id, events: before };
   const loop = definition.loops.find(({ name }) =>
     before.some((event) => event.type === "loop-started" && event.name === name && event.loopId === loopId),
   );
   const open = loopId === undefined || loop === undefined ? undefined : openTurn(before, loopId, loop.limits);
-  if (open !== undefined && loop !== undefined && session.waitsForAnswer && !faulted) {
-    session.continueTurn({ open, loop: loop.name, number: started.number, input: started.input, window });
+  if (open !== undefined && loop !== undefined && loopId !== undefined && session.waitsForAnswer && !faulted) {
+    let window: TurnWindow | undefined;
+    if (owned !== undefined) {
+      // Calls that ran beside the one that asks may have been cut short.
+      const closed = await journal.append(await closeWindows(owned, self, turn));
+      window = new TurnWindow(owned, { turnId, loopId });
+      await window.goOn([...before, ...closed]);
+    }
+    session.continueTurn({ open, loop: loop.name, number, input, window });
     return;
   }
-  const owned = tree?.owned;
-  const order = async (): Promise<number> =>
-    owned === undefined ? journal.head + 1 : (await owned.reader.record.draw({}, owned.reader.clock())).order;
-  const closed =
-    window === undefined
-      ? { events: [], changed: 0, order: await order() }
-      : await window.close(order, { settled: true });
-  await journal.append([
-    ...closed.events,
-    {
-      ...{
-        type: "turn-interrupted",
-        turnId,
-        order: closed.order,
-        changed: closed.changed,
-        reason: "looprig was killed",
-      },
-      ...(loopId === undefined ? {} : { loopId }),
-    },
-    { type: "session-idle" },
-  ]);
+  const interrupted: NewEvent = {
+    ...{ type: "turn-interrupted", turnId, order: journal.head + 1, changed: 0, reason: "looprig was killed" },
+    ...(loopId === undefined ? {} : { loopId }),
+  };
+  const ended = owned === undefined ? [interrupted] : await closeTurn(owned, self, turn);
+  await journal.append([...ended, { type: "session-idle" }]);
 }

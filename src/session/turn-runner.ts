@@ -85,7 +85,7 @@ export class TurnRunner {
       { type: "session-active", doing: `t${number}` },
       { type: "turn-started", number, order, input, kind: "prompt", ...of, ...this.#head() },
     ]);
-    return owned === undefined ? undefined : new TurnWindow(owned, turn.id, order);
+    return owned === undefined ? undefined : new TurnWindow(owned, of);
   }
 
   /** What the loop did, or what kept it from it. */

@@ -51,6 +51,7 @@ export { RootReader } from "./root-reader.js";
 export { endGroup, groupGraceMs } from "./process-group.js";
 export { assertEnded } from "./settle-sessions.js";
 export { takeRoot } from "./take-root.js";
+export { RootView } from "./view.js";
 export type { WorkspaceWorld } from "./open-workspace.js";
 export { assertOutside } from "./persistence-boundary.js";
 export { splitRefPath } from "./references.js";
