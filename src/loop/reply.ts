@@ -13,7 +13,7 @@ export const replyPartsMax = 1_000;
 /** Of one call. What a model writes beyond is not kept, and the call is cut: it would burden every later step. */
 export const inputCharsMax = 1024 * 1024;
 /** What any part of a stream counts for, so that a stream of empty ones ends too. */
-const partChars = 4;
+const partChars = 16;
 /** A longer name is no tool's; it is cut so that it can be shown and stored. */
 export const nameCharsMax = 200;
 

@@ -36,7 +36,9 @@ export interface Attack {
   readonly result: Awaited<Awaited<ReturnType<RigSession["submit"]>>["done"]>;
 }
 
-type Answer = readonly unknown[] | ReadableStream<unknown>;
+/** The parts of a stream, a stream, or what the provider does instead of giving one. */
+export type Answer =
+  readonly unknown[] | ReadableStream<unknown> | (() => readonly unknown[] | ReadableStream<unknown>);
 
 export interface SceneOptions {
   /** Beside the built-in ones. */
@@ -54,7 +56,8 @@ export class HostileScene implements AsyncDisposable {
   readonly prompts: CallOptions["prompt"][] = [];
   readonly model: LanguageModel = fakeModel((_, { prompt }) => {
     this.prompts.push(prompt);
-    return this.#answers.shift() ?? [...says("Fine."), finish()];
+    const answer = this.#answers.shift() ?? [...says("Fine."), finish()];
+    return typeof answer === "function" ? answer() : answer;
   });
   #session: RigSession<string, true> | undefined;
 
@@ -98,13 +101,18 @@ export class HostileScene implements AsyncDisposable {
   }
 
   /** One turn in which the model answers as given, and then as it likes; what it was told, and what is on record. */
-  async turn(answers: readonly Answer[], during?: (event: SessionEvent) => void): Promise<Attack> {
+  async turn(
+    answers: readonly Answer[],
+    during?: (event: SessionEvent) => void,
+    onText?: (text: string) => void,
+  ): Promise<Attack> {
     const session = await this.session();
     this.#answers.push(...answers);
     const before = this.prompts.length;
     const turn = await session.submit("go on");
     const events: SessionEvent[] = [];
     for await (const part of turn) {
+      if (part.type === "text-delta") onText?.(part.text);
       if (!("seq" in part)) continue;
       events.push(part);
       during?.(part);
@@ -181,9 +189,10 @@ export class HostileScene implements AsyncDisposable {
   }
 }
 
-/** The results at the end of a prompt. */
+/** The results at the end of a prompt; that a turn comes to its limit is said after them. */
 function toldLast(prompt: CallOptions["prompt"]): readonly Told[] {
-  const last = prompt.at(-1);
+  const closing = JSON.stringify(prompt.at(-1)).includes("This turn has come to its limit");
+  const last = prompt.at(closing ? -2 : -1);
   if (last?.role !== "tool") return [];
   const results = last.content as readonly {
     readonly toolName: string;
