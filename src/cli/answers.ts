@@ -1,6 +1,7 @@
+import { onAbort } from "../core/index.js";
 import type { AnswerSource } from "./environment.js";
 
-/** Lines typed on a terminal. `open` is called at the first question. */
+/** Lines typed on a terminal, or all of what is piped in. `open` is called when the first of it is wanted. */
 export function answersFrom(terminal: boolean, open: () => NodeJS.ReadStream): AnswerSource {
   return {
     terminal,
@@ -22,6 +23,23 @@ export function answersFrom(terminal: boolean, open: () => NodeJS.ReadStream): A
         });
       } finally {
         lines.close();
+      }
+    },
+    async readAll(bytesMax, signal) {
+      signal.throwIfAborted();
+      const stream = open();
+      const forget = onAbort(signal, () => stream.destroy(signal.reason as Error));
+      const chunks: Buffer[] = [];
+      let length = 0;
+      try {
+        for await (const chunk of stream as AsyncIterable<Buffer>) {
+          length += chunk.length;
+          if (length > bytesMax) return undefined;
+          chunks.push(chunk);
+        }
+        return Buffer.concat(chunks);
+      } finally {
+        forget();
       }
     },
   };

@@ -30,7 +30,11 @@ async function run(words: readonly string[], more: Partial<Environment> = {}): P
   const [stdout, stderr] = [new Collected(), new Collected()];
   const status = await runCommandLine({
     ...{ words, env: {}, platform: "linux", cwd: "/nowhere", home, homes: [home], now: () => at(14, 0) },
-    stdin: { terminal: false, readLine: () => Promise.reject(new Error("nothing may be read")) },
+    stdin: {
+      terminal: false,
+      readLine: () => Promise.reject(new Error("nothing may be read")),
+      readAll: () => Promise.reject(new Error("nothing may be read")),
+    },
     stdout: new Output(false, () => stdout),
     stderr: new Output(false, () => stderr),
     fileSystem: interceptFileSystem(nodeFileSystem, ({ name }) => {

@@ -2,6 +2,7 @@
 import type { Command } from "./command.js";
 
 export const commands: Readonly<Record<string, () => Promise<{ readonly command: Command }>>> = {
+  run: () => import("./commands/run.js"),
   exec: () => import("./commands/exec.js"),
   status: () => import("./commands/status.js"),
   log: () => import("./commands/log.js"),

@@ -3,11 +3,13 @@ import type { FileSystem } from "../core/index.js";
 import type { SignalSource } from "./interrupt.js";
 import type { Output } from "./output.js";
 
-/** Where answers are read from. Nothing is read, and the stream is not even touched, until a question is asked. */
+/** Standard input: answers, or a text. Nothing is read, and the stream is not even touched, until a question is asked. */
 export interface AnswerSource {
   readonly terminal: boolean;
   /** One line without its end; undefined when the input has ended. Rejects with the signal's reason on abort. */
   readLine(signal: AbortSignal): Promise<string | undefined>;
+  /** All of the input; undefined when it is longer than `bytesMax`. Rejects with the signal's reason on abort. */
+  readAll(bytesMax: number, signal: AbortSignal): Promise<Buffer | undefined>;
 }
 
 export interface Environment {

@@ -158,6 +158,12 @@ function ownHints(error: Known, { startedFrom }: Pick<ErrorContext, "startedFrom
       return error.hint === undefined ? ["looprig log --all lists what there is"] : [];
     case "snapshot.dest_not_empty":
       return ["Choose a directory that is empty or does not exist yet"];
+    case "model.not_chosen":
+      return [
+        'looprig run --model anthropic/claude-sonnet-4-5 "make the tests pass"',
+        'looprig run --base-url http://localhost:11434/v1 --model qwen3 "make the tests pass"',
+        'looprig run --model script:steps.json "make the tests pass"',
+      ];
     case "exec.unrecorded":
       return ["It ran to its end and need not run again; looprig status shows what it changed"];
     case "undo.unprotected":

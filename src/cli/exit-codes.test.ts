@@ -43,6 +43,10 @@ describe("exit statuses", () => {
     ["capture.too_large", 6],
     ["undo.unprotected", 6],
     ["restore.unprotected", 6],
+    ["configuration.drift", 6],
+    ["model.not_chosen", 2],
+    ["model.provider_missing", 1],
+    ["model.stream_failed", 1],
     ["storage.full", 1],
     ["snapshot.object_missing", 1],
   ])("%s exits %i", (code, status) => expect(exitCodeFor(failure(code), "undo")).toBe(status));

@@ -5,6 +5,7 @@ import { globalOptions } from "./global-options.js";
 
 /** Left column, what it does, its own options. */
 const surface: readonly (readonly [string, string, string])[] = [
+  ["run [PROMPT]", "an agent here", "--model M --continue --allow bash"],
   ["exec [opts] -- CMD…", "any command or agent here", "--every 60s --undo-on-failure"],
   ["status", "what changed since the last checkpoint, and by whom", ""],
   ["log", "turns and checkpoints, newest first", "-n 20 --all"],
@@ -23,13 +24,15 @@ export function overviewHelp(): string {
     "",
     ...columns(surface, { indent: "  ", gap: ["   ", "   "] }),
     "",
-    "exec, snapshot:  --exclude GLOB (kept with the root)  --allow-large      exec:  --shared",
+    "run, exec, snapshot:  --exclude GLOB (kept with the root)  --allow-large      run, exec:  --shared",
+    "run:  --base-url URL  --resume ID  --system FILE; without PROMPT it reads stdin",
     "Everywhere: --root DIR  --session ID  --json  --yes  --adopt-root  -q/--quiet  --no-color  -h/--help  --version",
     "",
     "REF is c12 (a checkpoint), t4 (the end of a turn), t4^ (its start), last, now, a label, or eight or more hex digits.",
     "State: $LOOPRIG_HOME, else $XDG_STATE_HOME/looprig or ~/.local/state/looprig (Linux),",
     "~/Library/Application Support/looprig (macOS); mode 0700.",
-    'stdout is data, stderr is talk. --json: one document with "schema":"looprig.<command>/1".',
+    "stdout is data, stderr is talk. run prints the answer to stdout, all else to stderr.",
+    '--json: one document with "schema":"looprig.<command>/1"; run --json: one event per line.',
     "Exit: 0 done · 1 failed · 2 usage, or consent needed and no terminal · 3 nothing to do · 4 conflict, nothing written ·",
     "5 busy · 6 refused for safety · 130 interrupted. exec: the command's own; 125 for any refusal or failure of ours,",
     "126 and 127 as env uses them.",

@@ -2,7 +2,8 @@
  * The history of a root as rows, newest first. Pure.
  *
  * What is folded, unless everything is wanted: checkpoints taken while a command ran become one row, and those that only
- * surround a restore, undo or redo become none (what happened to a turn stands beside it). A turn stands on the row of the
+ * surround a restore, undo or redo become none (what happened to a turn stands beside it), nor do those that an agent's session
+ * takes by itself and that hold what the one before holds. A turn stands on the row of the
  * checkpoint that ended it; one that changed nothing, or could not be captured, has a row of its own.
  */
 import type { Checkpoint, RootHistory, TurnSummary, UndoEntry } from "../workspace/index.js";
@@ -36,10 +37,13 @@ export function logRows(
   }
   const rows: LogRow[] = [];
   const seen = new Map<string, Checkpoint>();
+  let before: Checkpoint | undefined;
   let fold: Extract<LogRow, { kind: "fold" }> | undefined;
   for (const checkpoint of history.checkpoints) {
     const turn = ends.get(checkpoint);
     const equalTo = seen.get(checkpoint.ref);
+    if (!all && turn === undefined && isEcho(checkpoint, equalTo, before)) continue;
+    before = checkpoint;
     seen.set(checkpoint.ref, checkpoint);
     if (!all && checkpoint.trigger === "interval" && turn === undefined) {
       const grows = fold !== undefined && fold.last.turn === checkpoint.turn;
@@ -76,6 +80,18 @@ function endOf(turn: TurnSummary, checkpoints: readonly Checkpoint[]): Checkpoin
     (each) => each.turn === turn.number && each.trigger !== "baseline" && each.ref === turn.to,
   );
 }
+
+/** What an agent's session takes by itself and that is the same tree again: after a turn, and before its next one. */
+const isEcho = (checkpoint: Checkpoint, equalTo: Checkpoint | undefined, before: Checkpoint | undefined): boolean =>
+  equalTo !== undefined &&
+  before !== undefined &&
+  checkpoint.ref === before.ref &&
+  checkpoint.sessionId === before.sessionId &&
+  echoes.has(checkpoint.trigger);
+
+const echoes: ReadonlySet<Checkpoint["trigger"]> = new Set([
+  ...(["baseline", "idle", "turn-done", "step-done", "interrupt"] as const),
+]);
 
 /** A restore of the user's own is an entry of the undo list and stays visible; an undo or redo is said on its turn's row. */
 const isSurrounding = (checkpoint: Checkpoint): boolean =>

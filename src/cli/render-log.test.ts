@@ -58,6 +58,30 @@ const text = (story: Story, { all = false, limit = 20 } = {}): string => {
 };
 
 describe("log", () => {
+  test("hides what an agent's session takes by itself where it holds the same tree again, and --all shows it", () => {
+    const story = {
+      checkpoints: [
+        taken(1, { turn: 1 }),
+        taken(2, { trigger: "window", turn: 1, ref: refOf("2") }),
+        taken(3, { trigger: "idle", ref: refOf("2") }),
+        taken(4, { turn: 2, ref: refOf("2") }),
+        taken(5, { trigger: "window", turn: 2, ref: refOf("5") }),
+        taken(6, { trigger: "idle", ref: refOf("6") }),
+        taken(7, { turn: 3, sessionId: second, ref: refOf("6") }),
+      ],
+      turns: [
+        turn(1, { to: refOf("2"), order: 20 }),
+        turn(2, { to: refOf("5"), order: 50, input: "once more" }),
+        turn(3, { state: "running", order: 71, sessionId: second }),
+      ],
+    };
+    const names = (all: boolean): string[] =>
+      [...text(story, { all }).matchAll(/^ {2}(c\d+) /gm)].map(([, name]) => name ?? "");
+    expect(names(false)).toEqual(["c7", "c6", "c5", "c2", "c1"]);
+    expect(text(story)).toContain("baseline, equal to c6");
+    expect(names(true)).toEqual(["c7", "c6", "c5", "c4", "c3", "c2", "c1"]);
+  });
+
   test("shows turns and checkpoints, newest first, and folds what was taken while a command ran", () => {
     expect(text({ checkpoints, turns })).toMatchInlineSnapshot(`
       "~/calc   2 sessions, 13 checkpoints, 1.8 MiB

@@ -11,6 +11,12 @@ const unsafe = /[\u0000-\u001f\u007f-\u009f\u200e\u200f\u202a-\u202e\u2066-\u206
 /** The text with nothing in it that a terminal would act on; its spaces stay, for what is typed again. */
 export const visible = (text: string): string => text.replace(unsafe, "\ufffd");
 
+/** Text of several lines, with its tabs; carriage returns go, since a terminal would write over what it shows. */
+export const prose = (text: string): string =>
+  text
+    .replaceAll("\r", "")
+    .replace(unsafe, (character) => (character === "\n" || character === "\t" ? character : "\ufffd"));
+
 /** One safe line. */
 export const oneLine = (text: string): string => visible(text.replace(breaks, " ")).trim();
 

@@ -3,6 +3,7 @@ import { spawn } from "node:child_process";
 import fs from "node:fs";
 import os from "node:os";
 import path from "node:path";
+import type { ScriptStep } from "../../src/loop/index.js";
 import { openLocalStorage } from "../../src/storage-local/index.js";
 import { openWorkspace } from "../../src/workspace/index.js";
 import { builtFile } from "../build.js";
@@ -23,6 +24,8 @@ interface RunOptions {
   readonly cwd?: string;
   readonly env?: Readonly<Record<string, string>>;
   readonly input?: string;
+  /** A shell command that reads its stdout; what that prints is the stdout. */
+  readonly pipe?: string;
 }
 
 const program = "src/cli/main.ts";
@@ -66,8 +69,19 @@ export class TerminalHome implements Disposable {
     };
   }
 
+  /** A script for the scripted model, beside the root; returns what `--model` is given. */
+  script(steps: readonly ScriptStep[], name = "script.json"): string {
+    const file = path.join(this.home, name);
+    fs.writeFileSync(file, JSON.stringify(steps));
+    return `script:${file}`;
+  }
+
   /** `looprig …words`, without a terminal. */
-  async run(words: readonly string[], { cwd = this.root, env, input }: RunOptions = {}): Promise<Ran> {
+  async run(words: readonly string[], { cwd = this.root, env, input, pipe }: RunOptions = {}): Promise<Ran> {
+    if (pipe !== undefined) {
+      const command = [process.execPath, builtFile(program), ...words].map(quoted).join(" ");
+      return collect("sh", ["-c", `${command} | ${pipe}`], { cwd, env: this.env(env), input });
+    }
     return collect(process.execPath, [builtFile(program), ...words], { cwd, env: this.env(env), input });
   }
 
