@@ -3,7 +3,7 @@
  * group of its processes is ended before it returns (G5). The directory it ends in is where the next one begins, inside
  * the root only.
  */
-import { LooprigError, errnoOf, openBelow, rootPath } from "../core/index.js";
+import { LooprigError, ToolDefinitionError, errnoOf, openBelow, rootPath } from "../core/index.js";
 import type { Directory, FileSystem, WorkspacePath } from "../core/index.js";
 import { nodeFileSystem } from "../core/index.js";
 import { builtIn, defineTools, jsonSchema, tool } from "../tool/index.js";
@@ -29,8 +29,9 @@ export interface BashOptions {
   readonly needsApproval?: NeedsApproval<BashInput> | undefined;
 }
 
-/** The tool `Bash`. */
-export function bash({ needsApproval = true }: BashOptions = {}): ToolDefinition<"Bash", readonly ["workspace"]> {
+/** The tool `Bash`. Throws `tool_definition.invalid`. */
+export function bash(options: BashOptions = {}): ToolDefinition<"Bash", readonly ["workspace"]> {
+  const needsApproval = approvalOf(options);
   const definition = defineTools({
     name: "bash",
     produces: ["Bash"],
@@ -41,6 +42,21 @@ export function bash({ needsApproval = true }: BashOptions = {}): ToolDefinition
   const asks = typeof needsApproval === "function" ? "by rule" : needsApproval;
   return builtIn(definition, { version: 1, ...(asks === true ? {} : { settings: { needsApproval: asks } }) });
 }
+
+/** Checked where it is written: a misspelt option, or a word that is none, is no answer to whether anybody is asked. */
+function approvalOf(options: unknown): NeedsApproval<BashInput> {
+  if (typeof options !== "object" || options === null) throw invalid("options", "an object");
+  const unknown = Object.keys(options).find((name) => name !== "needsApproval");
+  if (unknown !== undefined) throw invalid(unknown.slice(0, 64), "known here; the one member is needsApproval");
+  const { needsApproval = true } = options as BashOptions;
+  if (typeof needsApproval === "boolean" || typeof needsApproval === "function") return needsApproval;
+  throw invalid("needsApproval", "true, false or a function of the input");
+}
+
+const invalid = (field: string, wanted: string): ToolDefinitionError =>
+  new ToolDefinitionError("tool_definition.invalid", `Cannot define "bash": \`${field}\` is not ${wanted}`, {
+    ...{ tool: "bash", field, wanted },
+  });
 
 function shell(
   workspace: WorkspaceBinding,

@@ -6,15 +6,17 @@
  *    root it holds the commit lease, so that no session of the store does (C10). For other writers the gap is from the
  *    last byte compared to the rename.
  * 3. The permit is asked last of all (C5).
- * 4. An absent path is published by a step that never replaces. A file with several names is written in place, so that all
+ * 4. Where changes are recorded, the record is durable before the commit (E3): the bytes are staged by then, so that what it
+ *    says of modes is what will stand there.
+ * 5. An absent path is published by a step that never replaces. A file with several names is written in place, so that all
  *    its names change together; a failed write in place puts the old bytes back.
  */
 import { randomBytes } from "node:crypto";
 import fs from "node:fs";
 import type { BigIntStats } from "node:fs";
-import { baseName, components, errnoOf, openBelow, parentOf, writeAll } from "../core/index.js";
+import { baseName, components, errnoOf, joinPath, openBelow, parentOf, rootPath, writeAll } from "../core/index.js";
 import type { Directory, FileSystem, WorkspacePath } from "../core/index.js";
-import type { CommitSection, WorkspacePermit } from "../workspace/index.js";
+import type { CommitSection, FileChange, RecordedPermit, WorkspacePermit } from "../workspace/index.js";
 import { attempt, readEntry, told } from "./present-file.js";
 import type { PresentFile } from "./present-file.js";
 
@@ -27,7 +29,8 @@ export interface CommitScope {
   readonly fileSystem: FileSystem;
   readonly top: Directory;
   readonly path: WorkspacePath;
-  readonly permit: WorkspacePermit;
+  /** With `record`, what is about to be committed is put on record first. */
+  readonly permit: WorkspacePermit & Partial<Pick<RecordedPermit, "record" | "openWindow">>;
   readonly signal: AbortSignal;
   /** In a shared root (C10). */
   readonly commits?: CommitSection | undefined;
@@ -42,14 +45,18 @@ export async function commitFile(
   bytes: Uint8Array,
   expected: PresentFile | undefined,
 ): Promise<boolean> {
-  const { path } = scope;
+  const { path, permit, signal } = scope;
+  const made: FileChange[] = [];
   const directory = attempt("write", path, () =>
-    expected === undefined ? makeParents(scope) : openBelow(scope.top, parentOf(path)),
+    expected === undefined ? makeParents(scope, made) : openBelow(scope.top, parentOf(path)),
   );
   try {
-    return expected !== undefined && expected.stat.nlink > 1n
-      ? await inSection(scope, () => commitInPlace(scope, directory, bytes, expected))
-      : await commitStaged(scope, directory, bytes, expected);
+    if (expected === undefined || expected.stat.nlink === 1n) {
+      return await commitStaged(scope, directory, bytes, expected, made);
+    }
+    // Its other names change with it, wherever they are.
+    await permit.openWindow?.({ signal });
+    return await inSection(scope, () => commitInPlace(scope, directory, bytes, expected));
   } catch (error) {
     throw told("write", path, error);
   } finally {
@@ -58,9 +65,11 @@ export async function commitFile(
 }
 
 /** Opens the directory of an absent file, and makes what is missing on the way. */
-function makeParents({ fileSystem, top, path, permit }: CommitScope): Directory {
+function makeParents({ fileSystem, top, path, permit }: CommitScope, made: FileChange[]): Directory {
   let current = top.child(".");
+  let at = rootPath;
   for (const name of components(parentOf(path))) {
+    at = joinPath(at, name);
     try {
       let next: Directory;
       try {
@@ -68,12 +77,16 @@ function makeParents({ fileSystem, top, path, permit }: CommitScope): Directory 
       } catch (error) {
         if (errnoOf(error) !== "ENOENT") throw error;
         permit.assertHeld();
+        let ours = true;
         try {
           fileSystem.mkdir(current.at(name), 0o777);
         } catch (second) {
           if (errnoOf(second) !== "EEXIST") throw second;
+          ours = false;
         }
         next = current.child(name);
+        const mode = modeOf(current.lstat(name));
+        if (ours) made.push({ path: at, before: undefined, after: { kind: "directory", mode } });
       }
       current.close();
       current = next;
@@ -94,6 +107,7 @@ async function commitStaged(
   directory: Directory,
   bytes: Uint8Array,
   expected: PresentFile | undefined,
+  made: readonly FileChange[],
 ): Promise<boolean> {
   const { fileSystem, path, permit, signal } = scope;
   const staged = `${stagedPrefix}${randomBytes(9).toString("hex")}`;
@@ -101,13 +115,17 @@ async function commitStaged(
   permit.assertHeld();
   const fd = fileSystem.open(directory.at(staged), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0o666);
   try {
+    let mode: number;
     try {
       writeAll(fileSystem, fd, bytes);
       if (expected !== undefined) takeOver(fileSystem, fd, expected.stat);
+      mode = modeOf(fileSystem.fstat(fd));
       await fileSystem.fsyncLater(fd);
     } finally {
       fileSystem.close(fd);
     }
+    const before = expected && { kind: "file" as const, mode: modeOf(expected.stat), bytes: expected.bytes };
+    await permit.record?.([...made, { path, before, after: { kind: "file", mode, bytes } }], { signal });
     const committed = await inSection(scope, () => {
       signal.throwIfAborted();
       if (expected !== undefined && !stands(fileSystem, directory, path, expected)) return false;
@@ -170,6 +188,8 @@ function overwrite(fileSystem: FileSystem, fd: number, bytes: Uint8Array): void 
   }
   fileSystem.ftruncate(fd, bytes.length);
 }
+
+const modeOf = ({ mode }: BigIntStats): number => Number(mode) & 0o777;
 
 function stands(fileSystem: FileSystem, directory: Directory, path: WorkspacePath, expected: PresentFile): boolean {
   const now = readEntry(fileSystem, directory, path);

@@ -13,13 +13,14 @@ import {
   nodeFileSystem,
 } from "../core/index.js";
 import type { CanonicalRoot, FileSystem, WorkspacePath } from "../core/index.js";
-import type { WorkspaceBinding } from "../tool/index.js";
+import type { ChangeRecords, RecordedPermit, WorkspaceBinding } from "../tool/index.js";
 import { createObservations } from "../workspace/index.js";
 import type {
   CommitSection,
   PathObservation,
   WorkspaceCoordinator,
   WorkspaceObservations,
+  WorkspacePermit,
 } from "../workspace/index.js";
 import { commitFile } from "./commit-file.js";
 import { locate } from "./locate.js";
@@ -44,14 +45,17 @@ export class LoopFiles {
   readonly observations: WorkspaceObservations;
   readonly #coordinator: WorkspaceCoordinator;
   readonly #commits: CommitSection | undefined;
+  readonly #records: ChangeRecords | undefined;
   #identity: { readonly dev: bigint; readonly ino: bigint } | undefined;
 
-  constructor({ root, coordinator, observations, commits }: WorkspaceBinding, fileSystem: FileSystem = nodeFileSystem) {
+  constructor(workspace: WorkspaceBinding, fileSystem: FileSystem = nodeFileSystem) {
+    const { root, coordinator, observations, commits, records } = workspace;
     this.root = root;
     this.fileSystem = fileSystem;
     this.observations = observations ?? createObservations({ root });
     this.#coordinator = coordinator;
     this.#commits = commits;
+    this.#records = records;
   }
 
   locate(given: string): WorkspacePath {
@@ -84,10 +88,7 @@ export class LoopFiles {
   /** Changes one path: permit first, so that what is checked under it stays. */
   async change<T>(path: WorkspacePath, signal: AbortSignal, work: (file: HeldFile) => Promise<T>): Promise<T> {
     assertUndoable(path);
-    using permit = await this.#coordinator.acquire(
-      { operation: "path-mutation", paths: [path === "" ? this.root : path] },
-      { signal },
-    );
+    using permit = await this.#acquire(path, signal);
     return await this.observations.withPath(path === "" ? this.root : path, async (observed) => {
       using top = this.open();
       const { fileSystem } = this;
@@ -98,6 +99,14 @@ export class LoopFiles {
         commit: (bytes, expected) => commitFile({ fileSystem, top, path, permit, signal, commits }, bytes, expected),
       });
     });
+  }
+
+  /** Where changes are recorded, a permit that records them. */
+  #acquire(path: WorkspacePath, signal: AbortSignal): Promise<WorkspacePermit | RecordedPermit> {
+    const paths = [path === "" ? this.root : path];
+    return this.#records === undefined
+      ? this.#coordinator.acquire({ operation: "path-mutation", paths }, { signal })
+      : this.#records.acquire(paths, { signal });
   }
 
   #changed(state: "missing" | "replaced", cause?: unknown): WorkspaceRootChangedError {

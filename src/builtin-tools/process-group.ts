@@ -10,14 +10,12 @@
  */
 import { spawn } from "node:child_process";
 import type { ChildProcess } from "node:child_process";
-import fs from "node:fs";
 import os from "node:os";
 import type { Readable, Writable } from "node:stream";
-import { errnoOf, onAbort, toFsPath } from "../core/index.js";
+import { onAbort } from "../core/index.js";
 import type { FileSystem } from "../core/index.js";
+import { endGroup } from "../workspace/index.js";
 
-export const graceMs = 2_000;
-const pollMs = 20;
 const drainMs = 200;
 
 export interface GroupCommand {
@@ -27,8 +25,8 @@ export interface GroupCommand {
   readonly timeoutMs: number;
   readonly signal: AbortSignal;
   readonly onOutput: (piece: Buffer) => void;
-  /** Called right before the command may begin; what it throws is what `run` rejects with. */
-  readonly beforeStart: () => void;
+  /** Awaited right before the command may begin; what it rejects with is what `run` rejects with. */
+  readonly beforeStart: (group: number) => Promise<void>;
 }
 
 export interface GroupExit {
@@ -84,8 +82,9 @@ export async function runInGroup(fileSystem: FileSystem, options: GroupCommand):
     await started(guardian);
     if (signal.aborted) ended = "abort";
     else {
-      options.beforeStart();
-      gate.end("go\n");
+      await options.beforeStart(group);
+      // An abort may have come meanwhile; then the command is not begun.
+      if (!stop.signal.aborted) gate.end("go\n");
     }
     if (ended === "itself") await Promise.race([exited, aborted(stop.signal)]);
     // How it ended is settled now; ending what it left takes its own time.
@@ -111,68 +110,6 @@ export async function runInGroup(fileSystem: FileSystem, options: GroupCommand):
     output.destroy();
     place.destroy();
     guardian?.kill("SIGKILL");
-  }
-}
-
-/** True when something of it was still alive. */
-async function endGroup(fileSystem: FileSystem, group: number): Promise<boolean> {
-  if (!alive(fileSystem, group)) return false;
-  signalGroup(group, "SIGTERM");
-  // A stopped process takes no signal but these.
-  signalGroup(group, "SIGCONT");
-  if (!(await goneWithin(fileSystem, group, graceMs))) {
-    signalGroup(group, "SIGKILL");
-    await goneWithin(fileSystem, group, graceMs);
-  }
-  return true;
-}
-
-async function goneWithin(fileSystem: FileSystem, group: number, ms: number): Promise<boolean> {
-  const until = performance.now() + ms;
-  while (alive(fileSystem, group)) {
-    if (performance.now() > until) return false;
-    await sleep(pollMs);
-  }
-  return true;
-}
-
-function signalGroup(group: number, name: NodeJS.Signals | 0): boolean {
-  try {
-    return process.kill(-group, name);
-  } catch (error) {
-    // Not permitted: it is there, and belongs to somebody else by now.
-    return errnoOf(error) === "EPERM";
-  }
-}
-
-/** Whether anything but the dead who wait to be reaped is in the group. */
-function alive(fileSystem: FileSystem, group: number): boolean {
-  if (!signalGroup(group, 0)) return false;
-  if (process.platform !== "linux") return true;
-  const pids = (fileSystem.readdir("/proc") as string[]).filter((name) => /^\d+$/.test(name));
-  return pids.some((pid) => {
-    const [state, , pgrp] = statOf(fileSystem, pid);
-    return pgrp === String(group) && state !== "Z" && state !== "X";
-  });
-}
-
-/** State, parent, group and the rest, of a process that may end meanwhile. */
-function statOf(fileSystem: FileSystem, pid: string): readonly (string | undefined)[] {
-  let fd: number;
-  try {
-    fd = fileSystem.open(toFsPath(`/proc/${pid}/stat`), fs.constants.O_RDONLY);
-  } catch {
-    return [];
-  }
-  try {
-    const buffer = Buffer.alloc(1024);
-    const text = buffer.toString("latin1", 0, fileSystem.read(fd, buffer, 0, buffer.length, null));
-    // The name stands in parentheses and may hold any character.
-    return text.slice(text.lastIndexOf(")") + 2).split(" ");
-  } catch {
-    return [];
-  } finally {
-    fileSystem.close(fd);
   }
 }
 

@@ -39,6 +39,12 @@ const goldens: readonly Golden[] = [
     outOfLine: 0,
     summary: { turns: 1, checkpoints: 2 },
   },
+  {
+    name: "journal-v0-windows",
+    id: "5e551000-0000-4000-8000-000000000004" as SessionId,
+    outOfLine: 0,
+    summary: { turns: 1, checkpoints: 3 },
+  },
 ];
 
 const fixture = (name: string): URL => new URL(`./fixtures/${name}`, import.meta.url);

@@ -6,7 +6,14 @@
 import nodePath from "node:path";
 import { onAbort, parseSessionId } from "../core/index.js";
 import type { LoopId, SessionId } from "../core/index.js";
-import type { CommitSection, OwnedCoordinator, WorkspaceCoordinator, WorkspacePermit } from "../workspace/index.js";
+import type {
+  ChangeRecords,
+  CommitSection,
+  OwnedCoordinator,
+  RecordedPermit,
+  WorkspaceCoordinator,
+  WorkspacePermit,
+} from "../workspace/index.js";
 import type {
   DelegateController,
   PathObservation,
@@ -32,9 +39,11 @@ export interface AvailableBindings {
   readonly ended?: AbortSignal | undefined;
 }
 
-export interface AvailableWorkspace extends WorkspaceBinding {
+export interface AvailableWorkspace extends Omit<WorkspaceBinding, "records"> {
   /** With `forCall`, as the session's own has it, permits are known by the call that acquired them. */
   readonly coordinator: WorkspaceCoordinator & Partial<Pick<OwnedCoordinator, "forCall">>;
+  /** Whether the calls of this coordinator put their changes on record. */
+  readonly recording?: boolean | undefined;
 }
 
 const nil = "00000000-0000-0000-0000-000000000000";
@@ -70,7 +79,7 @@ function grant(
 ): object {
   switch (capability) {
     case "workspace":
-      return workspaceBinding(tool, available.workspace as WorkspaceBinding, ended, calls);
+      return workspaceBinding(tool, available.workspace as AvailableWorkspace, ended, calls);
     case "workspace-read": {
       const { root } = available.readWorkspace as ReadWorkspaceBinding;
       return narrow<ReadWorkspaceBinding>({ root: checkedRoot(tool, "readWorkspace.root", root) });
@@ -92,11 +101,11 @@ function grant(
 
 function workspaceBinding(
   tool: string,
-  given: WorkspaceBinding,
+  given: AvailableWorkspace,
   ended: AbortSignal | undefined,
   calls: CallScope,
 ): WorkspaceBinding {
-  const { root, coordinator, observations, commits } = given;
+  const { root, coordinator, observations, commits, recording } = given;
   checkedRoot(tool, "workspace.root", root);
   checkMethods(tool, "workspace.coordinator", coordinator, ["acquire", "assertHealthy"]);
   try {
@@ -116,11 +125,26 @@ function workspaceBinding(
       ? {}
       : { observations: observationsFacade(untilEnd(observations, "workspace", ended)) }),
     ...(commits === undefined ? {} : { commits: commitsFacade(untilEnd(commits, "workspace", ended)) }),
+    ...(recording === true ? { records: recordsFacade(calls) } : {}),
   });
 }
 
 const commitsFacade = (owned: () => CommitSection): CommitSection =>
   narrow<CommitSection>({ commit: async (step, options) => owned().commit(step, options) });
+
+/** What is recorded is the call's that does it; outside of a call nothing can be. */
+const recordsFacade = (calls: CallScope): ChangeRecords => {
+  const ofCall = (): ChangeRecords => {
+    const records = calls.current()?.records;
+    if (records === undefined) throw bindingEnded("workspace");
+    return records;
+  };
+  return narrow<ChangeRecords>({
+    acquire: async (paths, options) => recordedFacade(await ofCall().acquire(paths, options)),
+    processStarted: async (process) => ofCall().processStarted(process),
+    processExited: async (exit) => ofCall().processExited(exit),
+  });
+};
 
 const coordinatorFacade = (owned: () => WorkspaceCoordinator, calls: CallScope): WorkspaceCoordinator =>
   narrow<WorkspaceCoordinator>({
@@ -140,6 +164,18 @@ const permitFacade = (permit: WorkspacePermit): WorkspacePermit =>
     },
     assertHeld: () => permit.assertHeld(),
     [Symbol.dispose]: () => permit.release(),
+  });
+
+const recordedFacade = (permit: RecordedPermit): RecordedPermit =>
+  narrow<RecordedPermit>({
+    release: () => permit.release(),
+    get revoked() {
+      return permit.revoked;
+    },
+    assertHeld: () => permit.assertHeld(),
+    [Symbol.dispose]: () => permit.release(),
+    record: async (changes, options) => permit.record(changes, options),
+    openWindow: async (options) => permit.openWindow(options),
   });
 
 const observationsFacade = (owned: () => WorkspaceObservations): WorkspaceObservations =>

@@ -3,8 +3,9 @@
  * implements them is the session's business.
  */
 import type { CanonicalRoot } from "../core/index.js";
-import type { CommitSection, WorkspaceCoordinator, WorkspaceObservations } from "../workspace/index.js";
+import type { ChangeRecords, CommitSection, WorkspaceCoordinator, WorkspaceObservations } from "../workspace/index.js";
 
+export type { ChangeRecords, FileChange, FileState, RecordedPermit } from "../workspace/index.js";
 export type { Observation, PathObservation, WorkspaceObservations } from "../workspace/index.js";
 
 /** The right to change files below the root, one permit at a time. */
@@ -16,6 +17,11 @@ export interface WorkspaceBinding {
   readonly observations?: WorkspaceObservations | undefined;
   /** In a shared root, where the commit step of a write takes place (C10); absent where no other session can write. */
   readonly commits?: CommitSection | undefined;
+  /**
+   * For a tool that says itself what it writes: its changes are recorded, and no window is opened around its permit. Absent
+   * where no journal of changes is kept.
+   */
+  readonly records?: ChangeRecords | undefined;
 }
 
 /** The right to know where the root is. There is no way to mutate in it. */

@@ -4,11 +4,14 @@
  * call that was given up (C6). The tool does not say so itself, because it could say the wrong thing.
  */
 import { AsyncLocalStorage } from "node:async_hooks";
-import type { WorkspaceCoordinator } from "../workspace/index.js";
+import type { ChangeRecords, WorkspaceCoordinator } from "../workspace/index.js";
+
+/** The coordinator as the call sees it, and what it may put on record where a journal of changes is kept. */
+export type CallView = WorkspaceCoordinator & { readonly records?: ChangeRecords | undefined };
 
 interface Running {
   readonly scope: CallScope;
-  readonly coordinator: WorkspaceCoordinator;
+  readonly coordinator: CallView;
 }
 
 // One for all builds: each instance would add to the cost of every promise in the process.
@@ -16,12 +19,12 @@ const running = new AsyncLocalStorage<Running>();
 
 export class CallScope {
   /** Runs `work`, and all that it starts, as a call that `coordinator` is the view of. */
-  run<T>(coordinator: WorkspaceCoordinator, work: () => T): T {
+  run<T>(coordinator: CallView, work: () => T): T {
     return running.run({ scope: this, coordinator }, work);
   }
 
   /** The view of the running call; undefined outside of one, as in `build`, and in a call of another build. */
-  current(): WorkspaceCoordinator | undefined {
+  current(): CallView | undefined {
     const call = running.getStore();
     return call?.scope === this ? call.coordinator : undefined;
   }

@@ -13,6 +13,7 @@
  */
 import { invariant, nameFromBytes, nameToBytes } from "../core/index.js";
 import { ByteReader, ByteWriter, FormatError } from "./byte-codec.js";
+import { objectIdOf } from "./object-ids.js";
 import type { ContentId, OmissionClass, TreeEntry, TreeId } from "./contracts.js";
 
 const domain = Buffer.from("looprig.tree.v1\0", "latin1");
@@ -62,6 +63,9 @@ export function encodeTree(entries: readonly NamedEntry[]): Buffer {
   }
   return out.take();
 }
+
+/** The id of a directory without names. */
+export const emptyDirectoryId = objectIdOf(encodeTree([])) as TreeId;
 
 /** Strict inverse of `encodeTree`. Throws `FormatError`. */
 export function decodeTree(bytes: Uint8Array): readonly NamedEntry[] {

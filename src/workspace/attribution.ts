@@ -1,19 +1,24 @@
 /**
- * Who wrote what stands at a path (U1): asked of the recorded windows of every session of the root, answered by content.
+ * Who wrote what stands at a path (U1): asked of the recorded writes and windows of every session of the root, answered by
+ * content.
  *
- * A window explains the bytes at a path when it changed that path and left exactly these bytes. That makes the answer
+ * A record explains the bytes at a path when it changed that path and left exactly these bytes. That makes the answer
  * independent of time stamps, and lets bytes that an undo or restore put back regain the attribution they had (U8).
  */
-import { isLooprigError } from "../core/index.js";
-import type { Abortable, SessionId, WorkspacePath } from "../core/index.js";
+import type { Abortable, SessionId, TurnId, WorkspacePath } from "../core/index.js";
 import { isSameEntry } from "../workspace-store/index.js";
 import type { TreeEntry, WorkspaceStore } from "../workspace-store/index.js";
 import type { ChangedBy } from "./changed-by.js";
-import type { FoldedHistory, Restoration, Window } from "./history.js";
+import type { FoldedHistory, Restoration } from "./history.js";
+import type { OwnChange } from "./own-changes.js";
+import { changesIn, changesOf } from "./turn-record.js";
 
-interface Explanation {
-  readonly window: Window;
-  readonly after: TreeEntry | undefined;
+/** A record that left `after` at a path. */
+interface Explanation extends OwnChange {
+  readonly sessionId: SessionId;
+  readonly turnId: TurnId;
+  readonly turn: number;
+  readonly tool?: string;
 }
 
 export class Attribution {
@@ -29,8 +34,8 @@ export class Attribution {
   }
 
   /**
-   * Reads the differences of every window that closed after `since` (a place on the root's clock; 0 for all), and of those
-   * whose turns were undone or redone after it. Cost follows what those windows changed.
+   * Takes every write recorded and reads the differences of every window closed after `since` (a place on the root's clock;
+   * 0 for all), and those of turns that were undone or redone after it. Cost follows what those windows changed.
    */
   static async load(
     store: WorkspaceStore,
@@ -45,51 +50,58 @@ export class Attribution {
       replayed.add(restored.entry);
       for (const path of [...restored.written, ...restored.deleted]) attribution.#rewritten.set(path, restored);
     }
-    for (const window of history.windows) {
-      if (window.closeOrder > since || replayed.has(`t${window.turn}`) || attribution.#rewritten.size > 0) {
-        await attribution.#add(store, window, options);
-      }
+    const counts = (order: number, turn: number): boolean =>
+      order > since || replayed.has(`t${turn}`) || attribution.#rewritten.size > 0;
+    for (const write of history.writes) {
+      if (counts(write.order, write.turn)) for (const change of changesOf(write)) attribution.#add(change, write);
     }
+    for (const window of history.windows) {
+      if (!counts(window.closeOrder, window.turn)) continue;
+      for (const change of await changesIn(store, window, options)) attribution.#add(change, window);
+    }
+    for (const explanations of attribution.#byPath.values()) explanations.sort((a, b) => a.closeOrder - b.closeOrder);
     return attribution;
   }
 
-  async #add(store: WorkspaceStore, window: Window, options: Abortable): Promise<void> {
-    try {
-      const [from, to] = [await store.open(window.from, options), await store.open(window.to, options)];
-      for await (const change of store.diff(from, to, options)) {
-        const known = this.#byPath.get(change.path);
-        const explanation = { window, after: change.after };
-        if (known === undefined) this.#byPath.set(change.path, [explanation]);
-        else known.push(explanation);
-      }
-    } catch (error) {
-      // A damaged tree explains nothing more: what it alone explained counts as nobody's, and is kept.
-      if (!isLooprigError(error, "snapshot.unknown", "snapshot.object_missing", "snapshot.object_damaged")) throw error;
-    }
+  #add(
+    change: OwnChange,
+    { sessionId, turnId, turn, ...of }: Pick<Explanation, "sessionId" | "turnId" | "turn" | "tool">,
+  ): void {
+    const explanation = { ...change, sessionId, turnId, turn, ...(of.tool === undefined ? {} : { tool: of.tool }) };
+    const known = this.#byPath.get(change.path);
+    if (known === undefined) this.#byPath.set(change.path, [explanation]);
+    else known.push(explanation);
   }
 
-  /** The newest window that left exactly this at the path. */
-  windowOf(path: WorkspacePath, present: TreeEntry | undefined): Window | undefined {
-    return this.#byPath.get(path)?.findLast(({ after }) => isSameEntry(after, present))?.window;
+  /** The newest record that left exactly this at the path. What was recorded in a window of anybody's is no guess. */
+  explanationOf(path: WorkspacePath, present: TreeEntry | undefined): Explanation | undefined {
+    const matching = this.#byPath.get(path)?.filter(({ after }) => isSameEntry(after, present)) ?? [];
+    const newest = matching.at(-1);
+    if (newest?.strength !== "window") return newest;
+    const recorded = matching.findLast(
+      (each) =>
+        each.strength === "recorded" && newest.openOrder <= each.closeOrder && each.closeOrder <= newest.closeOrder,
+    );
+    return recorded ?? newest;
   }
 
   /**
-   * Whether a record of ours in the range explains the bytes at the path (U7): a window that closed in it, or an undo, redo
-   * or restore in it that put back bytes some window explains.
+   * Whether a record of ours in the range explains the bytes at the path (U7): a write or a window in it, or an undo, redo
+   * or restore in it that put back bytes some record explains.
    */
   explains(path: WorkspacePath, present: TreeEntry | undefined): boolean {
-    const window = this.windowOf(path, present);
-    return window !== undefined && (window.closeOrder > this.#since || this.#rewritten.has(path));
+    const found = this.explanationOf(path, present);
+    return found !== undefined && (found.closeOrder > this.#since || this.#rewritten.has(path));
   }
 
   /** Who left this at the path, as the session `asker` (if any) would say it. */
   by(path: WorkspacePath, present: TreeEntry | undefined, asker: SessionId | undefined): ChangedBy {
-    const window = this.windowOf(path, present);
-    if (window === undefined) return this.#runningNow() ?? { kind: "foreign" };
-    const { sessionId, turnId, turn } = window;
+    const found = this.explanationOf(path, present);
+    if (found === undefined) return this.#runningNow() ?? { kind: "foreign" };
+    const { sessionId, turnId, turn, strength, tool } = found;
     return sessionId === asker
-      ? { kind: "session", strength: "window", sessionId, turnId, turn }
-      : { kind: "other-session", strength: "window", sessionId, turn };
+      ? { kind: "session", strength, sessionId, turnId, turn, ...(tool === undefined ? {} : { tool }) }
+      : { kind: "other-session", strength, sessionId, turn };
   }
 
   /** Why a path that is not explained is left alone: another session is at work on it, or nobody knows whose it is. */
@@ -97,17 +109,21 @@ export class Attribution {
     return this.#byPath.has(path) || this.#runningNow() === undefined ? "foreign" : "other-session";
   }
 
-  /** Another session's window that overlaps `of` in time and changed the path too: a conflict for both (U1). */
-  overlapping(path: WorkspacePath, of: Window): ChangedBy | undefined {
+  /**
+   * Another session that wrote the path while `change` was a window of ours, in a window of its own or as a recorded write: a
+   * conflict for both (U1).
+   */
+  overlapping(change: OwnChange, ours: SessionId): ChangedBy | undefined {
+    if (change.strength === "recorded") return undefined;
     const other = this.#byPath
-      .get(path)
+      .get(change.path)
       ?.find(
-        ({ window }) =>
-          window.sessionId !== of.sessionId && window.openOrder <= of.closeOrder && of.openOrder <= window.closeOrder,
-      )?.window;
+        ({ sessionId, openOrder, closeOrder }) =>
+          sessionId !== ours && openOrder <= change.closeOrder && change.openOrder <= closeOrder,
+      );
     return other === undefined
       ? undefined
-      : { kind: "other-session", strength: "window", sessionId: other.sessionId, turn: other.turn };
+      : { kind: "other-session", strength: other.strength, sessionId: other.sessionId, turn: other.turn };
   }
 
   /** While a command of a live session runs, what no closed window explains may be its work. */

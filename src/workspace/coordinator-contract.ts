@@ -53,6 +53,8 @@ export interface OwnedCoordinator extends WorkspaceCoordinator {
   forCall(callId: CallId): CallCoordinator;
   /** Takes a permit away, or all that a call holds; the call gets no more (C6). Nothing happens when it is gone already. */
   revoke(target: WorkspacePermit | CallId): void;
+  /** Makes a permit outlive its call: nobody else's wait begins or ends. It is held until it is released. */
+  detach(permit: WorkspacePermit): void;
   /** Whether nothing is held and nobody waits. */
   idle(): boolean;
   counts(): { readonly held: number; readonly waiting: number };

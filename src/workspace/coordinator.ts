@@ -93,6 +93,10 @@ class Coordinator implements OwnedCoordinator {
     else if (typeof target === "string") this.#calls.get(target)?.end();
   }
 
+  detach(permit: WorkspacePermit): void {
+    if (permit instanceof Permit) permit.call?.permits.delete(permit);
+  }
+
   idle(): boolean {
     return this.#state.empty;
   }

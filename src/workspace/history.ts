@@ -8,7 +8,14 @@
  * 4. What a damaged journal holds after the damage is unknown; the session is named, the rest counts.
  */
 import type { CallId, CanonicalRoot, SessionId, TurnId } from "../core/index.js";
-import type { EventOf, RestoreRecord, SessionEvent, UndoEntryName, WindowRecord } from "../session-store/index.js";
+import type {
+  EventOf,
+  PathsRecord,
+  RestoreRecord,
+  SessionEvent,
+  UndoEntryName,
+  WindowRecord,
+} from "../session-store/index.js";
 import type { Checkpoint, RootHistory, TurnSummary, UndoEntry } from "./contracts.js";
 
 /** One session's part: its events, and whether its lease is held now. */
@@ -19,16 +26,34 @@ export interface SessionTrace {
   readonly events: readonly SessionEvent[];
 }
 
+/** Whose a record of changes is. */
+interface OfTurn {
+  readonly sessionId: SessionId;
+  readonly turnId: TurnId;
+  readonly turn: number;
+}
+
 /** A window of a turn: what changed between its refs may be that turn's work. */
-export interface Window extends WindowRecord {
+export interface Window extends WindowRecord, OfTurn {
   /**
    * Somebody else may well have written in it: other sessions were allowed beside it, or looprig was killed and the window
    * stayed open until the next session closed it. Undo and restore need consent for what only such a window explains (U1).
    */
   readonly uncertain: boolean;
-  readonly sessionId: SessionId;
-  readonly turnId: TurnId;
-  readonly turn: number;
+  /** "recorded" in a root of the session's own, where nobody else is (U1). */
+  readonly strength: "recorded" | "window";
+}
+
+/** What a file tool of a turn wrote. */
+export interface RecordedWrite extends PathsRecord, OfTurn {
+  readonly tool?: string;
+  /** The call told that it did what it recorded; otherwise the disk decides (E3). */
+  readonly finished: boolean;
+}
+
+/** A window that was opened and not closed: its call may be writing now, or was when its process was killed. */
+export interface OpenWindow extends OfTurn {
+  readonly opened: EventOf<"window-opened">;
 }
 
 export interface Restoration extends RestoreRecord {
@@ -39,6 +64,8 @@ export interface Restoration extends RestoreRecord {
 /** The history with what attribution and planning need besides. */
 export interface FoldedHistory extends RootHistory {
   readonly windows: readonly Window[];
+  readonly openWindows: readonly OpenWindow[];
+  readonly writes: readonly RecordedWrite[];
   readonly restorations: readonly Restoration[];
   /** Entries that were undone and can be put back, the next one last. */
   readonly redoable: readonly UndoEntryName[];
@@ -50,11 +77,14 @@ export function foldHistory(root: CanonicalRoot, known: boolean, traces: readonl
   const checkpoints: Checkpoint[] = [];
   const turns = new Map<TurnId, Mutable<TurnSummary>>();
   const windows: Window[] = [];
+  const openWindows: OpenWindow[] = [];
+  const writes: RecordedWrite[] = [];
   const restorations: Restoration[] = [];
-  for (const trace of traces) foldSession(trace, { checkpoints, turns, windows, restorations });
+  for (const trace of traces) foldSession(trace, { checkpoints, turns, windows, openWindows, writes, restorations });
 
   checkpoints.sort(byOrder);
   windows.sort((a, b) => a.closeOrder - b.closeOrder);
+  writes.sort(byOrder);
   restorations.sort(byOrder);
   const numbered = [...turns.values()].sort((a, b) => a.number - b.number);
   const { entries, redoable } = foldEntries(numbered, restorations, checkpoints);
@@ -67,40 +97,43 @@ export function foldHistory(root: CanonicalRoot, known: boolean, traces: readonl
     sessions: traces.map((trace) => trace.id),
     damaged: traces.filter((trace) => trace.damaged).map((trace) => trace.id),
     windows,
+    openWindows,
+    writes,
     restorations,
     redoable,
     orphans: traces.filter((trace) => !trace.live && !isSettled(trace)).map((trace) => trace.id),
   };
 }
 
-/** A command that was started and whose end is not recorded. */
+/** A turn whose end is not recorded. */
 export interface OpenTurn {
   readonly started: EventOf<"turn-started">;
   readonly baseline: EventOf<"workspace-checkpointed"> | undefined;
-  readonly process: EventOf<"process-started"> | undefined;
+  /** Processes whose end is not recorded: of the command of `exec`, or of shell commands. */
+  readonly processes: readonly EventOf<"process-started">[];
 }
 
 /** The turn a session died in, if it did. */
 export function openTurn(events: readonly SessionEvent[]): OpenTurn | undefined {
   let started: EventOf<"turn-started"> | undefined;
   let baseline: EventOf<"workspace-checkpointed"> | undefined;
-  let process: EventOf<"process-started"> | undefined;
+  const processes = new Map<CallId, EventOf<"process-started">>();
   for (const event of events) {
-    if (event.type === "turn-started") [started, baseline, process] = [event, undefined, undefined];
-    else if (isTurnEnd(event)) started = undefined;
+    if (event.type === "turn-started") {
+      [started, baseline] = [event, undefined];
+      processes.clear();
+    } else if (isTurnEnd(event)) started = undefined;
     else if (
       event.type === "workspace-checkpointed" &&
       event.trigger === "baseline" &&
       event.turnId === started?.turnId
     )
       baseline = event;
-    else if (event.type === "process-started") process = event;
-    else if (event.type === "process-exited" && event.callId === process?.callId) process = undefined;
+    else if (event.type === "process-started") processes.set(event.callId, event);
+    else if (event.type === "process-exited") processes.delete(event.callId);
   }
-  return started === undefined ? undefined : { started, baseline, process };
+  return started === undefined ? undefined : { started, baseline, processes: [...processes.values()] };
 }
-
-export const windowCall = (turn: OpenTurn, fallback: CallId): CallId => turn.process?.callId ?? fallback;
 
 type Mutable<T> = { -readonly [K in keyof T]: T[K] };
 
@@ -108,10 +141,13 @@ interface Folding {
   readonly checkpoints: Checkpoint[];
   readonly turns: Map<TurnId, Mutable<TurnSummary>>;
   readonly windows: Window[];
+  readonly openWindows: OpenWindow[];
+  readonly writes: RecordedWrite[];
   readonly restorations: Restoration[];
 }
 
 function foldSession(trace: SessionTrace, into: Folding): void {
+  const calls = callsOf(trace.events);
   for (const event of trace.events) {
     const turn = event.turnId === undefined ? undefined : into.turns.get(event.turnId);
     switch (event.type) {
@@ -129,23 +165,18 @@ function foldSession(trace: SessionTrace, into: Folding): void {
         // A missed interval costs an intermediate state, not the way back.
         if (turn !== undefined && event.trigger !== "interval") turn.protected = false;
         break;
+      case "window-opened":
+        if (turn === undefined) break;
+        into.openWindows.push({ opened: event, ...ofTurn(trace, turn) });
+        if (!event.opened) turn.protected = false;
+        break;
+      case "window-closed":
+        remove(into.openWindows, ({ opened }) => opened.callId === event.callId);
+        break;
       case "workspace-changed":
-        if (event.kind === "window" && turn !== undefined && event.turnId !== undefined) {
-          const { kind, callId, from, to, opened, openOrder, closeOrder } = event;
-          into.windows.push({
-            ...{ kind, callId, from, to, opened, openOrder, closeOrder },
-            ...{
-              sessionId: trace.id,
-              turnId: event.turnId,
-              turn: turn.number,
-              uncertain: isShared(trace) || event.settled === true,
-            },
-          });
-          turn.from ??= from;
-          turn.to = to;
-          // Both its trees are known now, whatever failed on the way there.
-          turn.protected = opened;
-        }
+        if (turn === undefined) break;
+        if (event.kind === "window") foldWindow(event, turn, trace, into);
+        else into.writes.push(toWrite(event, turn, trace, calls));
         break;
       case "turn-done":
       case "turn-failed":
@@ -160,6 +191,61 @@ function foldSession(trace: SessionTrace, into: Folding): void {
         break;
     }
   }
+}
+
+const ofTurn = (trace: SessionTrace, { turnId, number }: TurnSummary): OfTurn => ({
+  ...{ sessionId: trace.id, turnId, turn: number },
+});
+
+type Mutation<K> = Extract<EventOf<"workspace-changed">, { readonly kind: K }>;
+
+function foldWindow(event: Mutation<"window">, turn: Mutable<TurnSummary>, trace: SessionTrace, into: Folding): void {
+  const { kind, callId, from, to, opened, openOrder, closeOrder, settled = false } = event;
+  const placement = placementOf(trace);
+  into.windows.push({
+    ...{ kind, callId, from, to, opened, openOrder, closeOrder, ...ofTurn(trace, turn) },
+    uncertain: placement === "shared" || (settled && placement !== "session"),
+    strength: placement === "session" ? "recorded" : "window",
+  });
+  turn.from ??= from;
+  turn.to = to;
+  // Of the command of `exec` both trees are known now, whatever failed on the way there. Of a loop's turn this is a part.
+  turn.protected = turn.kind === "command" ? opened : turn.protected && opened;
+}
+
+function toWrite(
+  { kind, callId, order, changes }: Mutation<"paths">,
+  turn: TurnSummary,
+  trace: SessionTrace,
+  calls: ReadonlyMap<CallId, Call>,
+): RecordedWrite {
+  const call = calls.get(callId);
+  return {
+    ...{ kind, callId, order, changes, ...ofTurn(trace, turn), finished: call?.done === true },
+    ...(call === undefined ? {} : { tool: call.tool }),
+  };
+}
+
+interface Call {
+  readonly tool: string;
+  /** It told that it did what it set out to. */
+  readonly done: boolean;
+}
+
+function callsOf(events: readonly SessionEvent[]): ReadonlyMap<CallId, Call> {
+  const calls = new Map<CallId, Call>();
+  for (const event of events) {
+    if (event.type === "tool-started") calls.set(event.callId, { tool: event.name, done: false });
+    else if (event.type === "tool-done") {
+      calls.set(event.callId, { tool: event.name, done: event.outcome === "ok" });
+    }
+  }
+  return calls;
+}
+
+function remove<T>(list: T[], matches: (item: T) => boolean): void {
+  const at = list.findIndex(matches);
+  if (at >= 0) list.splice(at, 1);
 }
 
 /** The post-restore checkpoint is journaled in one append with its restore, right before it. */
@@ -268,7 +354,9 @@ const isTurnEnd = (event: SessionEvent): boolean =>
 const isSettled = (trace: SessionTrace): boolean =>
   trace.events.at(-1)?.type === "session-closed" && openTurn(trace.events) === undefined;
 
-const isShared = (trace: SessionTrace): boolean =>
-  trace.events.some((event) => event.type === "session-started" && event.placement === "shared");
+function placementOf(trace: SessionTrace): EventOf<"session-started">["placement"] | undefined {
+  const started = trace.events.find((event) => event.type === "session-started");
+  return started?.placement;
+}
 
 const byOrder = (a: { readonly order: number }, b: { readonly order: number }): number => a.order - b.order;

@@ -12,6 +12,7 @@ import type { Abortable, Directory, EventId, SessionId, SnapshotRef, TurnId } fr
 import type { CheckpointTrigger, EventOf, Journal, NewEvent, SessionEvent } from "../session-store/index.js";
 import type { Lease } from "../storage/index.js";
 import type { CaptureResult } from "../workspace-store/index.js";
+import { ChangeRecorder } from "./change-recorder.js";
 import type { Checkpoint } from "./contracts.js";
 import { entryKind } from "./file-diff.js";
 import type { OwnedCoordinator } from "./coordinator-contract.js";
@@ -53,6 +54,8 @@ export class OwnedRoot {
   readonly journal: Journal;
   readonly rootLease: Lease | undefined;
   readonly coordinator: OwnedCoordinator;
+  /** What the tools of a session get instead of the coordinator: it puts on record what they change. */
+  readonly recorder: ChangeRecorder;
   /** A command of a killed session was accepted as still running (G5). */
   readonly #orphansRun: boolean;
   /** Calls that were given up and may still be writing (C6). */
@@ -71,6 +74,7 @@ export class OwnedRoot {
     this.journal = parts.journal;
     this.rootLease = parts.rootLease;
     this.coordinator = parts.coordinator;
+    this.recorder = new ChangeRecorder(this);
     this.#orphansRun = parts.disturbed;
     this.#directory = parts.directory;
   }

@@ -10,11 +10,13 @@ import { Attribution } from "./attribution.js";
 import { invalid } from "./capture-rules.js";
 import type { RedoOptions, RestoreAction, RestorePlan, TurnSummary, UndoEntry, UndoOptions } from "./contracts.js";
 import { readGitHead } from "./git-head.js";
-import type { FoldedHistory, Window } from "./history.js";
+import type { FoldedHistory } from "./history.js";
+import type { OwnChange } from "./own-changes.js";
 import { resolveRef, resolveTurn } from "./references.js";
 import type { TreePlan } from "./restore/plan.js";
 import { planRestore, planReversal } from "./restore/planner.js";
 import type { RootReader } from "./root-reader.js";
+import { netChanges } from "./turn-record.js";
 
 /** What a plan is made from: the history, the tree as it is now, and the session that asks, if one does. */
 export interface PlanBasis {
@@ -73,7 +75,7 @@ async function planUndo(
     if (turn !== undefined && !turn.protected) throw await unprotected(reader, turn, options);
     const entry = entryNamed(name, basis);
     if (entry === undefined || entry.state === "undone") continue;
-    if (entry.from !== entry.to) {
+    if (mayHaveChanged(entry, turn, history)) {
       const plan = await planEntry(reader, action, entry, basis, options);
       const { tree } = detailsOf(plan);
       // What is left of a partly undone entry is what stood in the way then; it has nothing more to take back.
@@ -84,6 +86,12 @@ async function planUndo(
     passedOver.push(name);
   }
   return nothing(action, passedOver);
+}
+
+/** Whether a look at its trees is worth it: most turns that changed nothing are known by their record. */
+function mayHaveChanged(entry: UndoEntry, turn: TurnSummary | undefined, history: FoldedHistory): boolean {
+  if (turn === undefined || turn.state === "unsettled") return entry.from !== entry.to;
+  return [...history.windows, ...history.writes].some((each) => each.turn === turn.number);
 }
 
 /** Turns and restores, newest first, of one session or of all. A turn still running is no candidate. */
@@ -161,35 +169,42 @@ async function planEntry(
   const { history, present, asker } = basis;
   const from = await reader.store.open(entry.from, options);
   const to = entry.to === present.ref ? present : await reader.store.open(entry.to, options);
-  const window = history.windows.find((each) => `t${each.turn}` === entry.name);
+  const turn = turnNamed(history, entry.name);
+  const own = turn === undefined ? undefined : await netChanges(reader.store, history, turn, present, options);
+  const ownAt = new Map(own?.map((change) => [change.path, change]));
   // Conflicts name whoever came later, and whoever wrote at the same time.
-  const attribution = await Attribution.load(reader.store, history, (window?.openOrder ?? entry.order) - 1, options);
+  const since = Math.min(entry.order, ...(own ?? []).map(({ openOrder }) => openOrder)) - 1;
+  const attribution = await Attribution.load(reader.store, history, since, options);
   const taken = action.kind === "redo" ? takenBack(history, entry.name) : undefined;
   const tree = await planReversal({
-    changes: only(taken, reader.store.diff(from, to, options)),
+    changes: only(taken, own ?? reader.store.diff(from, to, options)),
     present,
     direction: action.kind,
     onConflict: "skip",
     paths: pathsOf(action),
     wanted: action.kind === "undo" ? from : to,
-    ...(window === undefined ? {} : { overlaps: (path: WorkspacePath) => attribution.overlapping(path, window) }),
+    overlaps: (path) => {
+      const change = ownAt.get(path);
+      return change === undefined ? undefined : attribution.overlapping(change, entry.sessionId);
+    },
     whoChanged: (path, now) => attribution.by(path, now, asker),
   });
-  const turn = turnNamed(history, entry.name);
   return publish(
     {
       ...base(action, tree),
       ...{ entry: entry.name, title: entry.title, entryAt: entry.at, entrySession: entry.sessionId },
-      window: isUncertain(history, entry, window) || reader.placement === "shared" ? touched(tree) : [],
+      window: touched(tree).filter((path) => needsConsent(ownAt.get(path), reader)),
       ...headMoved(reader, action.kind === "undo" ? turn?.head : turn?.endHead),
     },
     { action, tree, entry, target: undefined },
   );
 }
 
-/** A turn that is not settled yet has no window; its will be uncertain when it is. */
-const isUncertain = (history: FoldedHistory, entry: UndoEntry, window: Window | undefined): boolean =>
-  window?.uncertain ?? turnNamed(history, entry.name)?.state === "unsettled";
+/** U1. A directory that has to be made for others, and what a restore did in a shared root, is known by no record. */
+const needsConsent = (change: OwnChange | undefined, { placement }: RootReader): boolean =>
+  change === undefined
+    ? placement === "shared"
+    : change.uncertain || (change.strength === "window" && placement === "shared");
 
 /** What undoing the entry took back, in one go or in parts: this, and no more, is what redo puts back. */
 function takenBack(history: FoldedHistory, entry: UndoEntryName): ReadonlySet<string> {
@@ -204,7 +219,7 @@ function takenBack(history: FoldedHistory, entry: UndoEntryName): ReadonlySet<st
 
 async function* only(
   paths: ReadonlySet<string> | undefined,
-  changes: AsyncIterable<TreeChange>,
+  changes: AsyncIterable<TreeChange> | Iterable<TreeChange>,
 ): AsyncIterable<TreeChange> {
   for await (const change of changes) if (paths?.has(change.path) !== false) yield change;
 }
@@ -232,8 +247,8 @@ async function planTowards(
   });
   const foreign = tree.operations.filter(({ path, expected }) => expected !== undefined && !explains(path, expected));
   const window = tree.operations.filter(({ path, expected }) => {
-    const by = expected === undefined ? undefined : attribution.windowOf(path, expected);
-    return by !== undefined && (by.uncertain || reader.placement === "shared");
+    const by = expected === undefined ? undefined : attribution.explanationOf(path, expected);
+    return by !== undefined && needsConsent(by, reader);
   });
   return publish(
     {

@@ -1,35 +1,63 @@
 /**
  * Sessions that died with a turn open are settled by whoever next takes the root for writing (G5): first it is made sure
- * that their command no longer runs, then the window it left open is closed and the turn ends as interrupted, so that it
- * can be undone like any other. A command that still runs is never signalled here: the caller waits, or accepts it.
+ * that nothing of theirs runs any more, then the windows left open are closed and the turn ends as interrupted, so that it
+ * can be undone like any other. Groups of shell commands are ended; the command of `exec` is never signalled here: the
+ * caller waits for it, or accepts it.
  */
-import { LooprigError, isLooprigError, mintCallId } from "../core/index.js";
+import { LooprigError, isLooprigError } from "../core/index.js";
 import type { Abortable, SessionId } from "../core/index.js";
-import type { Journal, NewEvent } from "../session-store/index.js";
-import { openTurn, windowCall } from "./history.js";
-import type { OpenTurn, SessionTrace } from "./history.js";
+import type { EventOf, Journal } from "../session-store/index.js";
+import { closeTurn } from "./close-turn.js";
+import { openTurn } from "./history.js";
+import type { OpenTurn } from "./history.js";
 import type { OwnedRoot } from "./owned-root.js";
+import { settleGroup } from "./process-group.js";
 import { isSameProcess } from "./process-identity.js";
 import type { RootReader } from "./root-reader.js";
 
-/** Commands of dead sessions that still run. */
-export async function runningOrphans(reader: RootReader, options: Abortable = {}): Promise<readonly OpenTurn[]> {
+/** A command of a dead session that may still run. */
+export interface RunningOrphan {
+  readonly sessionId: SessionId;
+  readonly process: EventOf<"process-started">;
+}
+
+/** Ends the process groups of dead sessions, and names the commands of theirs that still run. */
+export async function runningOrphans(reader: RootReader, options: Abortable = {}): Promise<readonly RunningOrphan[]> {
   const { orphans } = await reader.history(options);
-  const running: OpenTurn[] = [];
-  for (const id of orphans) {
-    const turn = openTurn((await reader.trace(id, false, options)).events);
-    if (turn?.process !== undefined && isSameProcess(reader.fileSystem, turn.process)) running.push(turn);
+  const running: RunningOrphan[] = [];
+  for (const sessionId of orphans) {
+    const turn = openTurn((await reader.trace(sessionId, false, options)).events);
+    for (const process of turn?.processes ?? []) {
+      if (await mayRun(reader, process)) running.push({ sessionId, process });
+    }
   }
   return running;
 }
 
-export function commandRunning(reader: RootReader, turn: OpenTurn): LooprigError<"workspace_root.command_running"> {
-  const { pid, command } = turn.process ?? { pid: 0, command: turn.started.input };
+/**
+ * What a session that is resumed left running: its groups are ended; a command that still runs refuses with
+ * `workspace_root.command_running`.
+ */
+export async function assertEnded(reader: RootReader, sessionId: SessionId, { processes }: OpenTurn): Promise<void> {
+  for (const process of processes) {
+    if (await mayRun(reader, process)) throw commandRunning(reader, { sessionId, process });
+  }
+}
+
+/** Whether it may still run, after what may be done about it: a group of ours is ended, the command of `exec` is not (G5). */
+async function mayRun({ fileSystem }: RootReader, process: EventOf<"process-started">): Promise<boolean> {
+  return process.group === true ? !(await settleGroup(fileSystem, process)) : isSameProcess(fileSystem, process);
+}
+
+export function commandRunning(
+  reader: RootReader,
+  { sessionId, process: { pid, command } }: RunningOrphan,
+): LooprigError<"workspace_root.command_running"> {
   return new LooprigError(
     "workspace_root.command_running",
     `Cannot take the root "${reader.root}": "${command}" (pid ${pid}) still runs there, though the session that started it is gone; ` +
       "wait for it, or end it",
-    { root: reader.root, pid, command, sessionId: turn.started.sessionId },
+    { root: reader.root, pid, command, sessionId },
     { hint: `kill ${pid}`, retryable: true },
   );
 }
@@ -54,49 +82,7 @@ async function settleSession(owned: OwnedRoot, id: SessionId, options: Abortable
   // Read again under its lease: this is what no other settler can change any more.
   const trace = await reader.trace(id, false, options);
   const turn = openTurn(trace.events);
-  if (turn?.process !== undefined && isSameProcess(reader.fileSystem, turn.process)) return;
+  for (const process of turn?.processes ?? []) if (await mayRun(reader, process)) return;
   const events = turn === undefined ? [] : await closeTurn(owned, trace, turn, options);
   await journal.append([...events, { type: "session-closed" }]);
-}
-
-async function closeTurn(
-  owned: OwnedRoot,
-  trace: SessionTrace,
-  turn: OpenTurn,
-  options: Abortable,
-): Promise<readonly NewEvent[]> {
-  const { reader } = owned;
-  const { turnId } = turn.started;
-  const of = turnId === undefined ? {} : { turnId };
-  const callId = windowCall(turn, mintCallId());
-  const from = turn.baseline?.ref;
-  // A root that is gone has no tree to close the window with; the turn then has a beginning and no end.
-  const taken =
-    from === undefined || owned.missing
-      ? undefined
-      : await owned.take({
-          trigger: "window",
-          turnId,
-          countedFrom: from,
-          unlessEqual: from,
-          owner: trace.id,
-          ...options,
-        });
-  const { order } = await reader.record.draw({}, reader.clock(), options);
-  const exited: NewEvent[] = turn.process === undefined ? [] : [{ type: "process-exited", callId, ...of }];
-  const changed: NewEvent[] =
-    taken?.event === undefined || from === undefined
-      ? []
-      : [
-          taken.event,
-          {
-            ...{ type: "workspace-changed", kind: "window", callId, from, to: taken.result.ref, opened: true },
-            ...{ openOrder: turn.started.order, closeOrder: order, settled: true, ...of },
-          },
-        ];
-  return [
-    ...exited,
-    ...changed,
-    { type: "turn-interrupted", order, changed: taken?.event?.changed ?? 0, reason: "looprig was killed", ...of },
-  ];
 }

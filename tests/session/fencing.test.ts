@@ -119,7 +119,9 @@ it("tools of a session whose lease of the root is lost write nothing, and the ne
       { text: "Done." },
     ],
   }).startSession();
-  expect(await (await first.submit("go")).done).toMatchObject({ status: "failed" });
+  expect(await (await first.submit("go")).done).toMatchObject({
+    ...{ status: "interrupted", reason: "the session lost its lease" },
+  });
   expect(place.tree()).toEqual({ f: "file 644 0" });
   await expect(first.workspace.checkpoint()).rejects.toMatchObject({ code: "workspace_root.lease_lost" });
 

@@ -73,13 +73,20 @@ it("a turn with tools is journaled, captured, shown, undone and redone", async (
     "step-started",
     "tool-started",
     "tool-started",
+    // The tool says nothing of its own writes, so each of its permits is a window, closed beside the next model call.
+    "window-opened",
     "tool-done",
+    "window-opened",
     "tool-done",
     "step-done",
     "step-started",
     "step-done",
     "workspace-checkpointed",
     "workspace-changed",
+    "window-closed",
+    "workspace-checkpointed",
+    "workspace-changed",
+    "window-closed",
     "turn-done",
   ]);
   await session.idle();

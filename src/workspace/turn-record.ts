@@ -1,0 +1,81 @@
+/** From what the journals say of a turn to the changes that are its own: recorded writes, and what differs in its windows. */
+import { isLooprigError, parseWorkspacePath } from "../core/index.js";
+import type { Abortable, WorkspacePath } from "../core/index.js";
+import type { Tree, WorkspaceStore } from "../workspace-store/index.js";
+import type { TurnSummary } from "./contracts.js";
+import { parseEntryId } from "./entry-id.js";
+import type { FoldedHistory, RecordedWrite, Window } from "./history.js";
+import { composeChanges, withoutUndone } from "./own-changes.js";
+import type { OwnChange } from "./own-changes.js";
+
+/** The changes a file tool recorded. */
+export const changesOf = ({ changes, order, finished }: RecordedWrite): readonly OwnChange[] =>
+  changes.map(({ path, before, after }) => ({
+    ...{ path: parseWorkspacePath(path), before: parseEntryId(before), after: parseEntryId(after) },
+    ...{ openOrder: order, closeOrder: order, strength: "recorded", uncertain: false, finished },
+  }));
+
+type Span = Pick<Window, "openOrder" | "closeOrder" | "strength" | "uncertain">;
+type WindowSpan = Span & Pick<Window, "from" | "to">;
+
+/**
+ * What differs between the two trees of a window. A damaged tree explains nothing more: what it alone explained counts as
+ * nobody's, and is kept.
+ */
+export async function changesIn(
+  store: WorkspaceStore,
+  window: WindowSpan,
+  options: Abortable = {},
+): Promise<readonly OwnChange[]> {
+  const changes: OwnChange[] = [];
+  try {
+    const [from, to] = [await store.open(window.from, options), await store.open(window.to, options)];
+    for await (const change of store.diff(from, to, options)) changes.push(inWindow(change, window));
+  } catch (error) {
+    if (!isLooprigError(error, "snapshot.unknown", "snapshot.object_missing", "snapshot.object_damaged")) throw error;
+  }
+  return changes;
+}
+
+type Difference = Pick<OwnChange, "path" | "before" | "after">;
+
+export const inWindow = ({ path, before, after }: Difference, window: Span): OwnChange => {
+  const { openOrder, closeOrder, strength, uncertain } = window;
+  return { path, before, after, openOrder, closeOrder, strength, uncertain, finished: true };
+};
+
+/**
+ * What the turn changed, all in all. Damage in the store is an error here: what cannot be told is not taken back. A turn
+ * whose session was killed is foreseen as whoever settles it will find it: its open windows end at `present`.
+ */
+export async function netChanges(
+  store: WorkspaceStore,
+  history: FoldedHistory,
+  turn: TurnSummary,
+  present: Tree,
+  options: Abortable = {},
+): Promise<readonly OwnChange[]> {
+  const changes = history.writes.filter((write) => write.turn === turn.number).flatMap(changesOf);
+  const spans: readonly WindowSpan[] = [
+    ...history.windows.filter((window) => window.turn === turn.number),
+    ...(turn.state === "unsettled" ? foreseen(history, turn, present) : []),
+  ];
+  for (const span of spans) {
+    const from = await store.open(span.from, options);
+    const to = span.to === present.ref ? present : await store.open(span.to, options);
+    for await (const change of store.diff(from, to, options)) changes.push(inWindow(change, span));
+  }
+  const lookup = (path: WorkspacePath): ReturnType<Tree["lookup"]> => present.lookup(path);
+  return composeChanges(await withoutUndone(changes, lookup));
+}
+
+function foreseen(history: FoldedHistory, turn: TurnSummary, present: Tree): readonly WindowSpan[] {
+  const rest = { to: present.ref, closeOrder: Infinity, strength: "window", uncertain: true } as const;
+  if (turn.kind === "command") {
+    // The whole turn of `exec` is one window.
+    return turn.from === undefined ? [] : [{ ...rest, from: turn.from, openOrder: turn.order }];
+  }
+  return history.openWindows
+    .filter((window) => window.turn === turn.number)
+    .flatMap(({ opened: { from, order } }) => (from === undefined ? [] : [{ ...rest, from, openOrder: order }]));
+}
