@@ -71,9 +71,11 @@ export class Reader {
         }
       } else if (language === "ts") {
         const next = blocks[i + 1];
-        const name = programName(text) ?? `program ${i + 1}`;
-        shown.push(`${name}\n${this.#normalized(next?.language === "text" ? next.text : "")}`);
-        happened.push(`${name}\n${this.#normalized(this.#run(text))}`);
+        const file = this.#save(text);
+        // A module that shows nothing of its own runs in the programs that import it.
+        if (programName(text) !== undefined && next?.language !== "text") continue;
+        shown.push(`program ${i + 1}\n${this.#normalized(next?.language === "text" ? next.text : "")}`);
+        happened.push(`program ${i + 1}\n${this.#normalized(this.#run(file))}`);
       }
     }
     return { shown, happened };
@@ -89,12 +91,16 @@ export class Reader {
     return { cwd: outputs.pop()?.trim() ?? cwd, outputs };
   }
 
-  #run(text: string): string {
+  #save(text: string): string {
     const { outputText } = ts.transpileModule(text, {
       compilerOptions: { target: ts.ScriptTarget.ES2022, module: ts.ModuleKind.ESNext },
     });
     const file = path.join(this.home, programName(text)?.replace(/\.ts$/, ".js") ?? "program.js");
     fs.writeFileSync(file, outputText);
+    return file;
+  }
+
+  #run(file: string): string {
     const result = spawnSync(process.execPath, [file], { cwd: this.home, env: this.environment, encoding: "utf8" });
     return result.stdout + result.stderr;
   }
