@@ -54,15 +54,15 @@ function readLoop<Name extends string>(given: unknown): LoopDefinition<Name> {
   if (!isRecord(given)) throw invalid("", "options", "an object");
   const name = nameOf(given["name"]);
   refuseUnknown(given, ["name", "model", "system", "tools", "limits"], name, "");
-  const { model, system } = given;
+  const { model, system, tools = [], limits = {} } = given;
   assertLanguageModel(model, name);
   if (system !== undefined && typeof system !== "string") throw invalid(name, "system", "a text, or nothing");
   return Object.freeze({
     name: name as Name,
     model,
     system,
-    tools: toolsOf(given["tools"] ?? [], name),
-    limits: limitsOf(given["limits"] ?? {}, name),
+    tools: toolsOf(tools, name),
+    limits: limitsOf(limits, name),
   });
 }
 

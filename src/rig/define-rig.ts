@@ -2,7 +2,7 @@
  * Defining a rig: everything is checked here, so that a session meets no mistake of its configuration. Reads the file
  * system to make paths canonical; writes and acquires nothing. What happens to the options later changes nothing.
  */
-import { nodeFileSystem } from "../core/index.js";
+import { LooprigError, nodeFileSystem } from "../core/index.js";
 import type { FileSystem } from "../core/index.js";
 import type { Timer } from "../loop/index.js";
 import { resumeSession, startSession } from "../session/index.js";
@@ -12,7 +12,7 @@ import { activePrimerOf, assertNoWorkspaceTools, loopsOf, primersOf } from "./lo
 import { fingerprintOf, manifestOf } from "./manifest.js";
 import type { RigOptions } from "./options.js";
 import { placementOf, placementOptions, placementRequestOf } from "./placement.js";
-import { membersOf } from "./refusals.js";
+import { membersOf, unreadable } from "./refusals.js";
 import { createRig } from "./rig.js";
 import type { Rig, SessionRuntime } from "./rig.js";
 import { snapshotPolicyOf } from "./snapshot-policy.js";
@@ -57,6 +57,23 @@ export function rigDefiner(world: () => RigWorld): DefineRig {
 
 /** The whole of it, for options of any origin. */
 export function assembleRig(options: unknown, world: RigWorld = {}): Rig {
+  try {
+    return assemble(options, world);
+  } catch (error) {
+    throw isOurs(error) ? error : unreadable(error);
+  }
+}
+
+/** What was thrown may be anything, a proxy too. */
+function isOurs(error: unknown): boolean {
+  try {
+    return error instanceof LooprigError;
+  } catch {
+    return false;
+  }
+}
+
+function assemble(options: unknown, world: RigWorld): Rig {
   const given = membersOf(options, "", optionNames);
   const request = placementRequestOf(given);
   const loops = loopsOf(given["loops"]);

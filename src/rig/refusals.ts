@@ -24,6 +24,15 @@ export function flagOf(given: unknown, field: string): boolean {
   return given;
 }
 
+/** Options that cannot be read: a getter that throws, a proxy that cannot be asked. */
+export const unreadable = (cause: unknown): RigDefinitionError =>
+  new RigDefinitionError(
+    "rig_definition.invalid",
+    "Cannot define the rig: a member of what was given cannot be read, wanted plain objects; `cause` says what stands in the way",
+    { field: "", wanted: "options that can be read" },
+    { cause },
+  );
+
 export const invalid = (field: string, given: unknown, wanted: string): RigDefinitionError =>
   new RigDefinitionError(
     "rig_definition.invalid",

@@ -102,7 +102,7 @@ export function defineReadTools<const Names extends string, Built extends Readon
   options: DefineReadToolsOptions<Names, Built>,
 ): ToolDefinition<Names, ReadOnly> {
   return defineFamily(options, "defineReadTools", (given, name) => {
-    const requires = requirementsOf(given ?? ["workspace-read"], name);
+    const requires = requirementsOf(given === undefined ? ["workspace-read"] : given, name);
     const wrong = requires.find((capability) => capability !== "workspace-read");
     if (wrong !== undefined) throw invalidRequirement(name, wrong, 'and read tools are given "workspace-read" only');
     if (requires.length === 0) throw invalidRequirement(name, "", 'and read tools require "workspace-read"');

@@ -39,12 +39,18 @@ const refuse = (wanted: string, cause?: unknown): Error => invalid("jsonSchema",
 function copy(schema: unknown): JsonSchema {
   let own: unknown;
   try {
-    own = plainJson(schema);
+    own = plainJson(schema, refuseSilence);
   } catch (error) {
     throw refuse("JSON", error);
   }
   if (typeof own !== "object" || own === null || Array.isArray(own)) throw refuse("an object of JSON Schema");
   return deepFreeze(own as JsonSchema);
+}
+
+/** JSON leaves these out without a word, and a schema without its `type` takes everything. */
+function refuseSilence(name: string, value: unknown): unknown {
+  if (typeof value !== "function" && typeof value !== "symbol") return value;
+  throw new TypeError(`Cannot say ${JSON.stringify(name.slice(0, 64))} in JSON: it is a ${typeof value}`);
 }
 
 function compile(schema: JsonSchema): ReturnType<typeof compileJsonSchema> {

@@ -58,10 +58,10 @@ export function readSchema(schema: unknown, tool: string, field: string): ReadSc
   });
 }
 
-/** A copy by way of JSON text, which leaves nothing of the original in it. Throws for what JSON cannot say. */
-export function plainJson(value: unknown): unknown {
+/** A copy by way of JSON text, which leaves nothing of the original in it. Throws for what JSON cannot say, or `replacer` refuses. */
+export function plainJson(value: unknown, replacer?: (name: string, value: unknown) => unknown): unknown {
   // `stringify` is typed as if there were always a text; for a function there is none.
-  const text = JSON.stringify(value) as string | undefined;
+  const text = JSON.stringify(value, replacer) as string | undefined;
   if (text === undefined) throw new TypeError(`Cannot say a ${typeof value} in JSON`);
   return JSON.parse(text);
 }

@@ -29,13 +29,14 @@ function toolsThat(ends: readonly (() => unknown)[]): ToolDefinition {
   return defineTools({
     name: "hostile",
     produces: names,
-    build: () =>
+    // What is built is known to the list alone, which the compiler does not see.
+    build: (): never =>
       Object.fromEntries(
-        names.map((name, index) => [
-          name,
-          tool({ description: "Ends", inputSchema: anything, execute: () => ends[index]?.() as ToolOutput }),
+        ends.map((end, index) => [
+          `T${index}`,
+          tool({ description: "Ends", inputSchema: anything, execute: () => end() as ToolOutput }),
         ]),
-      ),
+      ) as never,
   });
 }
 
@@ -59,7 +60,7 @@ describe("a tool that throws", () => {
     ["what is like a promise", { then: fail("x") }, /no error/],
   ];
   const scene = new HostileScene({
-    tools: [toolsThat(thrown.flatMap(([, value]) => [fail(value), () => Promise.reject(value as Error)]))],
+    tools: [toolsThat(thrown.flatMap(([, value]) => [fail(value), async () => fail(value)()]))],
   });
   afterAll(() => scene[Symbol.asyncDispose]());
 
@@ -314,11 +315,13 @@ describe("T1: what a tool is given", () => {
             if (Object.getPrototypeOf(value) !== null) found.push(`${what} has a prototype`);
             const loose = value as unknown as Record<string, unknown>;
             for (const act of [
-              () => (loose["root"] = "/"),
-              () => (loose["added"] = 1),
-              () => Object.setPrototypeOf(value, { polluted: 1 }),
+              () => Object.assign(loose, { root: "/" }),
+              () => Object.assign(loose, { added: 1 }),
+              () => void Object.setPrototypeOf(value, { polluted: 1 }),
               () => Object.defineProperty(value, "acquire", { value: () => undefined }),
-              () => delete loose[Object.keys(value)[0] ?? ""],
+              () =>
+                Reflect.ownKeys(value).every((key) => Reflect.deleteProperty(value, key)) ||
+                fail(new TypeError("kept"))(),
             ]) {
               expect(act).toThrow(TypeError);
             }
