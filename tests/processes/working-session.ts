@@ -1,0 +1,41 @@
+/**
+ * Runs one turn of a session whose script is given, and prints its events. The tool `Tell` prints a line, so that a test knows
+ * where it is and can kill it there. argv: root, state directory, script as JSON, session to resume (or nothing)
+ */
+import { bash, fileTools } from "../../src/builtin-tools/index.js";
+import { defineLoop, scriptedModel } from "../../src/loop/index.js";
+import type { ScriptStep } from "../../src/loop/index.js";
+import { rigDefiner } from "../../src/rig/index.js";
+import { openLocalStorage } from "../../src/storage-local/index.js";
+import { defineTool, jsonSchema } from "../../src/tool/index.js";
+
+const [root = "", dir = "", script = "[]", resume = ""] = process.argv.slice(2);
+
+const tell = defineTool({
+  name: "Tell",
+  description: "Says that the turn has come here, and stays",
+  inputSchema: jsonSchema({ type: "object" }),
+  execute: () => {
+    console.log("here");
+    return new Promise<string>(() => undefined);
+  },
+});
+const rig = rigDefiner(() => ({}))({
+  storage: await openLocalStorage({ dir }),
+  loops: [
+    defineLoop({
+      name: "operator",
+      model: scriptedModel(JSON.parse(script) as ScriptStep[]),
+      tools: [fileTools(), bash({ needsApproval: false }), tell],
+    }),
+  ],
+  exclusiveWorkspace: { root },
+  snapshots: "manual",
+});
+const session = resume === "" ? await rig.startSession() : await rig.resumeSession(resume);
+console.log(session.id);
+await (
+  await session.submit("work")
+).done;
+await session.close();
+console.log("done");
