@@ -1,5 +1,6 @@
 /** A home directory with a root and a state of its own, in which the real command line is run as a person would. */
 import { spawn } from "node:child_process";
+import type { ChildProcess } from "node:child_process";
 import fs from "node:fs";
 import os from "node:os";
 import path from "node:path";
@@ -26,6 +27,17 @@ interface RunOptions {
   readonly input?: string;
   /** A shell command that reads its stdout; what that prints is the stdout. */
   readonly pipe?: string;
+  /** The command line that is run; the present sources' when absent. */
+  readonly main?: string;
+}
+
+export interface Utterance {
+  /** Words on the terminal, or whatever else has to be so. */
+  readonly when: string | (() => boolean);
+  readonly type?: string;
+  /** Ends the command line, which is the terminal's only process. */
+  readonly kill?: NodeJS.Signals;
+  readonly afterwards?: (() => void) | undefined;
 }
 
 const program = "src/cli/main.ts";
@@ -77,12 +89,15 @@ export class TerminalHome implements Disposable {
   }
 
   /** `looprig …words`, without a terminal. */
-  async run(words: readonly string[], { cwd = this.root, env, input, pipe }: RunOptions = {}): Promise<Ran> {
+  async run(
+    words: readonly string[],
+    { cwd = this.root, env, input, pipe, main = builtFile(program) }: RunOptions = {},
+  ): Promise<Ran> {
     if (pipe !== undefined) {
-      const command = [process.execPath, builtFile(program), ...words].map(quoted).join(" ");
+      const command = [process.execPath, main, ...words].map(quoted).join(" ");
       return collect("sh", ["-c", `${command} | ${pipe}`], { cwd, env: this.env(env), input });
     }
-    return collect(process.execPath, [builtFile(program), ...words], { cwd, env: this.env(env), input });
+    return collect(process.execPath, [main, ...words], { cwd, env: this.env(env), input });
   }
 
   /** `looprig exec -- sh -c script`. */
@@ -118,7 +133,12 @@ export class TerminalHome implements Disposable {
 
   /** The same, typed when the terminal shows `text`; `afterwards` is called when it was. */
   async onTerminalWhen(words: readonly string[], text: string, input: string, afterwards?: () => void): Promise<Ran> {
-    return collect("script", scriptOf(words), { cwd: this.root, env: this.env(), input, when: text, afterwards });
+    return this.onTerminalDialogue(words, [{ when: text, type: input, afterwards }]);
+  }
+
+  /** The same, with several turns of the dialogue: each begins when the terminal shows its words, after what was typed before. */
+  async onTerminalDialogue(words: readonly string[], dialogue: readonly Utterance[]): Promise<Ran> {
+    return collect("script", scriptOf(words), { cwd: this.root, env: this.env(), dialogue });
   }
 
   [Symbol.dispose](): void {
@@ -137,33 +157,27 @@ const quoted = (word: string): string => `'${word.replaceAll("'", `'\\''`)}'`;
 interface Collecting {
   readonly cwd: string;
   readonly env: NodeJS.ProcessEnv;
-  readonly input: string | undefined;
-  /** The input is written once stdout holds this; at once, and ended, when absent. */
-  readonly when?: string;
-  readonly afterwards?: (() => void) | undefined;
+  readonly input?: string | undefined;
+  /** What is said meanwhile; the input stays open. */
+  readonly dialogue?: readonly Utterance[];
 }
 
-function collect(
-  file: string,
-  args: readonly string[],
-  { cwd, env, input, when, afterwards }: Collecting,
-): Promise<Ran> {
+function collect(file: string, args: readonly string[], { cwd, env, input, dialogue }: Collecting): Promise<Ran> {
   return new Promise((resolve, reject) => {
-    const child = spawn(file, args, { cwd, env, stdio: [input === undefined ? "ignore" : "pipe", "pipe", "pipe"] });
+    const takesInput = input !== undefined || dialogue !== undefined;
+    const child = spawn(file, args, { cwd, env, stdio: [takesInput ? "pipe" : "ignore", "pipe", "pipe"] });
     const [stdout, stderr]: [Buffer[], Buffer[]] = [[], []];
     child.stdout?.on("data", (chunk: Buffer) => stdout.push(chunk));
     child.stderr?.on("data", (chunk: Buffer) => stderr.push(chunk));
     child.stdin?.on("error", () => undefined);
-    if (when === undefined) child.stdin?.end(input);
+    if (dialogue === undefined) child.stdin?.end(input);
     else {
-      let typed = false;
       // The terminal stays open afterwards: an end of input of its own would race with what was typed.
-      child.stdout?.on("data", () => {
-        if (typed || !Buffer.concat(stdout).includes(when)) return;
-        typed = true;
-        child.stdin?.write(input ?? "", () => afterwards?.());
+      const over = converse(child, dialogue, () => Buffer.concat(stdout).toString("utf8"));
+      child.on("exit", () => {
+        over();
+        child.stdin?.destroy();
       });
-      child.on("exit", () => child.stdin?.destroy());
     }
     child.on("error", reject);
     child.on("close", (status, signal) => {
@@ -177,4 +191,30 @@ function collect(
       });
     });
   });
+}
+
+/** Says each utterance when its time has come. Returns what ends it. */
+function converse(child: ChildProcess, dialogue: readonly Utterance[], shown: () => string): () => void {
+  const left = [...dialogue];
+  let seen = 0;
+  const look = (): void => {
+    const [next] = left;
+    if (next === undefined) return;
+    if (typeof next.when === "string") {
+      const at = shown().indexOf(next.when, seen);
+      if (at === -1) return;
+      seen = at + next.when.length;
+    } else if (!next.when()) return;
+    left.shift();
+    if (next.kill !== undefined) process.kill(onlyChildOf(child), next.kill);
+    child.stdin?.write(next.type ?? "", () => next.afterwards?.());
+  };
+  // Conditions outside of the terminal are not announced by it.
+  const timer = setInterval(look, 20);
+  return () => clearInterval(timer);
+}
+
+/** The process on the terminal that `script` made. */
+function onlyChildOf({ pid }: ChildProcess): number {
+  return Number(fs.readFileSync(`/proc/${pid ?? 0}/task/${pid ?? 0}/children`, "utf8").trim());
 }
