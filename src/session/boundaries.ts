@@ -64,6 +64,8 @@ export class Boundaries {
     if (owned === undefined || policy?.trigger !== point) {
       return { events: await journal.append(events), captured: nothing };
     }
+    // Our own captures that hold the tree are no reason to do without one: they end by themselves.
+    await owned.recorder.windowsClosed();
     return policy.priority === "required"
       ? this.#required(owned, policy.timeoutMs, events, trigger)
       : this.#bestEffort(owned, policy.timeoutMs, events, trigger);

@@ -88,7 +88,7 @@ export class ChangeRecorder {
   async end(): Promise<{ readonly events: readonly NewEvent[]; readonly changed: number }> {
     const turn = this.#turn;
     if (turn === undefined) return { events: [], changed: 0 };
-    while (turn.closing.size > 0) await Promise.all(turn.closing);
+    await this.windowsClosed();
     this.#turn = undefined;
     const events: NewEvent[] = [];
     if (turn.dirty) {
@@ -98,6 +98,12 @@ export class ChangeRecorder {
     }
     const changed = composeChanges(turn.changes).filter((change) => entryKind(change) !== "directory").length;
     return { events, changed };
+  }
+
+  /** Until the captures that close windows of the turn are done: they hold the tree, and see what any other one would. */
+  async windowsClosed(): Promise<void> {
+    const turn = this.#turn;
+    while (turn !== undefined && turn.closing.size > 0) await Promise.all(turn.closing);
   }
 
   #call(callId: CallId): RecordingCall {
@@ -140,13 +146,18 @@ export class ChangeRecorder {
       assertHeld: () => held.assertHeld(),
       [Symbol.dispose]: () => held.release(),
       record: (changes, options) => this.#record(callId, changes, options),
+      keep: ({ path, mode, bytes }) => this.#keep(callId, [{ path: parseWorkspacePath(path), mode, bytes }], {}),
       openWindow: async (options) => {
         if (held === permit) held = await this.#opened(callId, scope, permit, options);
       },
     };
   }
 
-  async #record(callId: CallId, given: readonly FileChange[], options: Abortable = {}): Promise<void> {
+  async #record(
+    callId: CallId,
+    given: readonly FileChange[],
+    { staged = [], ...options }: NonNullable<Parameters<RecordedPermit["record"]>[1]> = {},
+  ): Promise<void> {
     const turn = this.#turn;
     const changes = given
       .map(({ path, before, after }) => ({
@@ -168,6 +179,7 @@ export class ChangeRecorder {
       ...{ type: "workspace-changed", kind: "paths", callId, order, ...turn.of },
       changes: changes.map(({ path, before, after }) => ({ path, before: entryId(before), after: entryId(after) })),
       ...(kept === undefined ? {} : { kept }),
+      ...(staged.length === 0 ? {} : { staged }),
     });
   }
 
@@ -183,7 +195,10 @@ export class ChangeRecorder {
       if (bytes?.kind !== "file" || (await isHeld(turn, path, before))) continue;
       files.push({ path, bytes: bytes.bytes, mode: bytes.mode });
     }
-    if (files.length === 0) return undefined;
+    return files.length === 0 ? undefined : this.#keep(callId, files, options);
+  }
+
+  async #keep(callId: CallId, files: readonly KeptFile[], options: Abortable): Promise<SnapshotRef> {
     const { store } = this.#owned.reader;
     const ref = await store.keep(files, options);
     await store.pin({ owner: this.#owned.sessionId, id: callId }, [ref], options);
