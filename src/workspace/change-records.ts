@@ -1,5 +1,5 @@
 /** How what a tool changes is put on record (E3, U1, U2): what tools see of it, and what the session does with it. */
-import type { Abortable, CallId } from "../core/index.js";
+import type { Abortable, CallId, SnapshotRef } from "../core/index.js";
 import type { CallCoordinator, OwnedCoordinator, WorkspacePermit } from "./coordinator-contract.js";
 
 /** What stands, or will stand, at a path. `mode` is the permission bits alone. */
@@ -7,6 +7,7 @@ export type FileState =
   | { readonly kind: "file"; readonly mode: number; readonly bytes: Uint8Array }
   | { readonly kind: "directory"; readonly mode: number };
 
+/** What a call is about to change at one path. A mode and a rename are changes too: of one path, and of two. */
 export interface FileChange {
   /** Relative to the root, canonical. */
   readonly path: string;
@@ -19,10 +20,15 @@ export interface FileChange {
 export interface RecordedPermit extends WorkspacePermit {
   /**
    * Makes the record durable, and with it what would be lost otherwise: bytes that no captured tree of the turn holds. Called
-   * before the first of the changes is visible, once for each attempt. Rejects with `storage.*` or `journal.*`; then nothing
-   * may be written.
+   * before the first of the changes is visible, once for each attempt. `staged` are the paths of files that the write needs
+   * for its moment. Rejects with `storage.*` or `journal.*`; then nothing may be written.
    */
-  record(changes: readonly FileChange[], options?: Abortable): Promise<void>;
+  record(
+    changes: readonly FileChange[],
+    options?: Abortable & { readonly staged?: readonly string[] | undefined },
+  ): Promise<void>;
+  /** Stores bytes that somebody else wrote and that stand nowhere any more; durable on return, under the ref it returns. */
+  keep(file: { readonly path: string; readonly mode: number; readonly bytes: Uint8Array }): Promise<SnapshotRef>;
   /** For a write that reaches more than its paths (a file with several names): a window from here to the release. */
   openWindow(options?: Abortable): Promise<void>;
 }
@@ -33,6 +39,7 @@ export interface ChangeRecords {
   acquire(paths: readonly string[], options?: Abortable): Promise<RecordedPermit>;
   /** Durable before the first instruction of the command; `pid` leads a process group of its own (G5). */
   processStarted(process: { readonly pid: number; readonly command: string }): Promise<void>;
+  /** After the group has ended, so that nobody waits for it any more. */
   processExited(exit: { readonly exitCode?: number | undefined; readonly signal?: string | undefined }): Promise<void>;
 }
 
