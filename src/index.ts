@@ -28,10 +28,17 @@ const world = (): WorkspaceWorld => ({
  */
 export const openWorkspace = (options: OpenWorkspaceOptions): Promise<Workspace> => open(options, world());
 
-/** A validated, frozen assembly of loops, storage and placement, of which any number of sessions are started. */
+/**
+ * A validated, frozen assembly of loops, storage and placement, of which any number of sessions are started. Synchronous; reads
+ * the file system to make paths canonical, writes and acquires nothing. Throws `rig_definition.*`, `loop_definition.*`,
+ * `workspace_placement.*`, `snapshot_policy.*`, `persistence.overlap`.
+ */
 export const defineRig = rigDefiner(() => ({ homes: [os.homedir()] }));
 
-/** The same directory for reading: no lease, nothing written but a private cache; works beside a live session. */
+/**
+ * A directory for reading: no lease, nothing written but a private cache; works beside a live session. Rejects with
+ * `option.invalid`, `workspace_placement.*`, `workspace_root.changed`, `storage.*`; an abort with the signal's reason.
+ */
 export const readWorkspace = (options: ReadWorkspaceOptions): Promise<WorkspaceView> => read(options, world());
 
 /**

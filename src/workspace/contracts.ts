@@ -262,13 +262,16 @@ export interface WorkspaceView extends AsyncDisposable {
   readFile(ref: RefLike, path: string, options?: Abortable): AsyncIterable<Uint8Array>;
   /** Bytes of the whole store's packs and indexes, of all roots together: they share content. */
   storedBytes(options?: Abortable): Promise<number>;
-  /** Writes the tree of `ref` into `dest`, absent or empty; with `paths`, only these and what lies below them. */
+  /**
+   * Writes the tree of `ref` into `dest`, absent or empty (`snapshot.dest_not_empty`); with `paths`, only these and what lies
+   * below them. At most 2^20 entries and 8 GiB (`snapshot.limit`). After a failure or an abort what was made is removed.
+   */
   materialize(
     ref: RefLike,
     dest: string,
     options?: Abortable & { readonly paths?: readonly string[] | undefined },
   ): Promise<{ readonly entries: number; readonly bytes: number }>;
-  /** The plan of an action, without doing it. */
+  /** What an action would do, without doing it. Rejects with `ref.unknown`, `ref.ambiguous`, `undo.unprotected`. */
   plan(action: RestoreAction, options?: Abortable): Promise<RestorePlan>;
   /** A restore plan that was cut short and waits for the next writer (U9). */
   unsettled(options?: Abortable): Promise<{ readonly planId: string; readonly action: string } | undefined>;
@@ -289,11 +292,18 @@ export interface ResolvedRef {
 /** The workspace half of a session, and the whole of a session that has no loops. */
 export interface Workspace extends WorkspaceView {
   readonly sessionId: SessionId;
-  /** Needs an idle session (`session.busy`). Never coalesced. */
+  /**
+   * Captures the tree by hand and names it, where a `label` is given. Needs an idle session (`session.busy`). Never coalesced.
+   * Rejects with `option.invalid` (a label that could not be asked for again), `capture.*`, `storage.*`, `workspace_root.*`; an
+   * abort gives no checkpoint, and what was stored by then helps the next one.
+   */
   checkpoint(
     options?: Abortable & { readonly label?: string | undefined },
   ): Promise<Checkpoint & { readonly unchanged: boolean }>;
-  /** Does a plan. Refuses with `restore.tree_moved` when a path it would touch moved since the plan was made. */
+  /**
+   * Does a plan of this workspace. Rejects with `restore.tree_moved` when a path it would touch moved since the plan was made;
+   * otherwise as the verb it was planned for.
+   */
   apply(plan: RestorePlan, options?: Abortable): Promise<RestoreReceipt>;
   /**
    * Takes back what one entry of the undo list changed, where the bytes are still what it left (U3). Needs an idle session
@@ -313,7 +323,9 @@ export interface Workspace extends WorkspaceView {
   firstChangeNotice(): Promise<boolean>;
   /**
    * Runs a command between two checkpoints; its changes are one turn. An abort ends the command (SIGTERM, SIGKILL after 5 s),
-   * captures what it changed, records the turn as interrupted and rejects with the signal's reason.
+   * captures what it changed, records the turn as interrupted and rejects with the signal's reason. Rejects with
+   * `exec.not_found`, `exec.not_executable`, `session.busy`, `capture.*`, `storage.*` before the command has run, and with
+   * `exec.unrecorded` when it ran and that could not be recorded.
    */
   exec(command: readonly [string, ...string[]], options?: ExecOptions): Promise<ExecResult>;
 }

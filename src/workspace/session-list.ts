@@ -6,7 +6,7 @@ import type { Storage } from "../storage/index.js";
 import { createWorkspaceStore } from "../workspace-store/index.js";
 import { recordedRoots } from "./root-record.js";
 
-/** Newest first. */
+/** The sessions of a storage, newest start first; with `root`, only those of that canonical root. Takes no lease. */
 export function listSessions(
   storage: Storage,
   options: Abortable & { readonly root?: string | undefined } = {},
