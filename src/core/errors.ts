@@ -411,21 +411,39 @@ export function isLooprigError<C extends ErrorCode = ErrorCode>(
 type CodesOf<Area extends string> = Extract<ErrorCode, `${Area}.${string}`>;
 
 // A class of its own exists where people catch a whole area.
+/** A placement that cannot be: codes `workspace_placement.*` (P4). */
 export class WorkspacePlacementError extends LooprigError<CodesOf<"workspace_placement">> {}
+/** A rig whose loops, primers or options cannot be: codes `rig_definition.*`. */
 export class RigDefinitionError extends LooprigError<CodesOf<"rig_definition">> {}
+/** A policy that is missing, not wanted or not possible: codes `snapshot_policy.*` (S1, S2). */
 export class SnapshotPolicyError extends LooprigError<CodesOf<"snapshot_policy">> {}
+/** A rig that is not the one its session was stored with (R5). */
 export class ConfigurationDriftError extends LooprigError<"configuration.drift"> {}
+/** Storage that would lie inside of what is captured (B1). */
 export class PersistenceOverlapError extends LooprigError<"persistence.overlap"> {}
+/** A workspace was asked for where there is none (P2). */
 export class WorkspaceUnavailableError extends LooprigError<"workspace.unavailable"> {}
+/** Another session holds the root, one above or below it (R3); `details.holder` says who. */
 export class WorkspaceRootBusyError extends LooprigError<"workspace_root.busy"> {}
+/** Another directory stands at the root, or none (R7). */
 export class WorkspaceRootChangedError extends LooprigError<"workspace_root.changed"> {}
+/** The root is no longer surely ours; nothing more may be committed (C5). */
 export class WorkspaceRootLeaseLostError extends LooprigError<"workspace_root.lease_lost"> {}
+/** A turn or a command is at work; wait until the session is idle. */
 export class SessionBusyError extends LooprigError<"session.busy"> {}
+/** A tool that cannot be defined or bound: codes `tool_definition.*` (T3). */
 export class ToolDefinitionError extends LooprigError<CodesOf<"tool_definition">> {}
+/** A file is not as it was last seen (C9). Read it, and write again. */
 export class StaleFileError extends LooprigError<"file.stale"> {}
+/** A loop that cannot be defined: codes `loop_definition.*`. */
 export class LoopDefinitionError extends LooprigError<CodesOf<"loop_definition">> {}
+/** A model that cannot be used, or failed: codes `model.*`. */
 export class ModelError extends LooprigError<CodesOf<"model">> {}
+/** A permit that was not given, or is gone: codes `coordinator.*` (C1–C6). */
 export class CoordinatorError extends LooprigError<CodesOf<"coordinator">> {}
+/** Storage that fails, is full, damaged or held: codes `storage.*`, `ledger.*`, `kv.*`, `blob.*`, `lease.*`. */
 export class StorageError extends LooprigError<CodesOf<"storage" | "ledger" | "kv" | "blob" | "lease">> {}
+/** A tree that cannot be captured, read or written: codes `snapshot.*`, `capture.*`. */
 export class SnapshotError extends LooprigError<CodesOf<"snapshot" | "capture">> {}
+/** An undo, redo or restore that was refused or failed: codes `restore.*`, `undo.*`. */
 export class RestoreError extends LooprigError<CodesOf<"restore" | "undo">> {}
