@@ -29,7 +29,8 @@ export async function startLoops(
     const loopId = known.get(name) ?? mintLoopId();
     if (!known.has(name)) started.push({ type: "loop-started", name, loopId });
     // Of this loop alone, and empty after every restart (C8).
-    const observations = tree === undefined ? undefined : createObservations({ root: tree.workspace.root });
+    const observations =
+      tree === undefined ? undefined : createObservations({ root: tree.workspace.root, fold: tree.owned.fold });
     actors.set(name, {
       loopId,
       definition,

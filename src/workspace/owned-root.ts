@@ -54,6 +54,8 @@ export class OwnedRoot {
   readonly journal: Journal;
   readonly rootLease: Lease | undefined;
   readonly coordinator: OwnedCoordinator;
+  /** Makes names equal that are one on the root's volume (R1); undefined where every name is its own. */
+  readonly fold: ((name: string) => string) | undefined;
   /** What the tools of a session get instead of the coordinator: it puts on record what they change. */
   readonly recorder: ChangeRecorder;
   /** A command of a killed session was accepted as still running (G5). */
@@ -67,6 +69,7 @@ export class OwnedRoot {
     readonly journal: Journal;
     readonly rootLease: Lease | undefined;
     readonly coordinator: OwnedCoordinator;
+    readonly fold: ((name: string) => string) | undefined;
     readonly directory: AttachedDirectory | undefined;
     readonly disturbed: boolean;
   }) {
@@ -74,6 +77,7 @@ export class OwnedRoot {
     this.journal = parts.journal;
     this.rootLease = parts.rootLease;
     this.coordinator = parts.coordinator;
+    this.fold = parts.fold;
     this.recorder = new ChangeRecorder(this);
     this.#orphansRun = parts.disturbed;
     this.#directory = parts.directory;

@@ -81,13 +81,10 @@ export async function takeRoot(
     }),
     { signal },
   );
-  const coordinator = createCoordinator({
-    root,
-    health: healthOf(root, journal, rootLease),
-    fold: foldOf(reader, directory),
-  });
+  const fold = foldOf(reader, directory);
+  const coordinator = createCoordinator({ root, health: healthOf(root, journal, rootLease), fold });
   const disturbed = running.length > 0;
-  const owned = new OwnedRoot({ reader, journal, rootLease, coordinator, directory, disturbed });
+  const owned = new OwnedRoot({ reader, journal, rootLease, coordinator, fold, directory, disturbed });
   await announce(owned, recorded, directory, options);
   undo.push(async () => {
     await owned.append({ type: "session-closed" });
@@ -161,7 +158,7 @@ function createFirst(fileSystem: FileSystem, root: CanonicalRoot): void {
   }
 }
 
-/** Where the root's volume takes several spellings for one name, they are one path to the coordinator too (R1, C1). */
+/** Where the root's volume takes several spellings for one name, they are one path to permits and observations too (R1, C1, C8). */
 function foldOf(reader: RootReader, directory: AttachedDirectory | undefined): ((name: string) => string) | undefined {
   const folding = directory === undefined ? undefined : foldingIn(reader.fileSystem, reader.root);
   return folding?.case === true || folding?.composition === true ? (name) => foldName(name, folding) : undefined;
