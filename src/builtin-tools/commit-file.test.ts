@@ -52,7 +52,7 @@ it.each([
       break;
     }
     fired.push(what);
-    // An owner that cannot be kept, and only that, is no failure.
+    // An owner, or a second name of what is replaced, that cannot be had is no failure.
     if (outcome !== true) {
       expect(outcome).toMatchObject({ code: "file.failed", retryable: true });
       expect((outcome as Error).message).toBe("Cannot write dir/f: the disk is full");
@@ -69,7 +69,8 @@ it.each([
           "write",
           ...(old === undefined ? [] : ["fchmod"]),
           "fsyncLater",
-          old === undefined ? "link" : "rename",
+          "link",
+          ...(old === undefined ? [] : ["rename"]),
           "fsync",
         ],
   );
@@ -105,4 +106,40 @@ it("a permit that is revoked while the bytes are staged stops the commit (C5, C6
   await expect(commitFile(scope, Buffer.from("new"), expected)).rejects.toMatchObject({ code: "coordinator.revoked" });
   expect(disk.read("dir/f")).toBe("old");
   expect(fs.readdirSync(disk.at("dir"))).toEqual(["f"]);
+});
+
+/** Writes to the file, as another program would, when the named call is about to be made. */
+function disturbed(call: "rename" | "link", write: () => void): FileSystem {
+  let once = false;
+  return interceptFileSystem(nodeFileSystem, ({ name }) => {
+    if (name !== call || once) return;
+    once = true;
+    write();
+  });
+}
+
+it("C10: what another program writes into the file between the last check and the rename is kept, and told", async () => {
+  using disk = new ToolsOnDisk();
+  disk.write("dir/f", "old");
+  const fileSystem = disturbed("rename", () => disk.write("dir/f", "theirs"));
+  const refused = await commit(disk, fileSystem).catch((error: unknown) => error);
+  expect(refused).toMatchObject({ code: "file.written_meanwhile", details: { path: "dir/f" } });
+  const { kept = "" } = (refused as { details: { kept?: string } }).details;
+  expect([disk.read("dir/f"), disk.read(kept)]).toEqual(["new bytes", "theirs"]);
+});
+
+it("C10: a program that had the file open and writes after the rename is noticed too", async () => {
+  using disk = new ToolsOnDisk();
+  disk.write("dir/f", "old");
+  const fd = fs.openSync(disk.at("dir/f"), "r+");
+  let [renamed, written] = [false, false];
+  const fileSystem = interceptFileSystem(nodeFileSystem, ({ name }) => {
+    if (renamed && !written) written = fs.writeSync(fd, "THEIRS") > 0;
+    renamed ||= name === "rename";
+  });
+  await expect(commit(disk, fileSystem)).rejects.toMatchObject({ code: "file.written_meanwhile" });
+  fs.closeSync(fd);
+  expect(fs.readdirSync(disk.at("dir")).map((name) => disk.read(`dir/${name}`))).toEqual(
+    expect.arrayContaining(["new bytes", "THEIRS"]),
+  );
 });

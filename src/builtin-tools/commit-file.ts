@@ -14,8 +14,20 @@
 import { randomBytes } from "node:crypto";
 import fs from "node:fs";
 import type { BigIntStats } from "node:fs";
-import { baseName, components, errnoOf, joinPath, openBelow, parentOf, rootPath, writeAll } from "../core/index.js";
-import type { Directory, FileSystem, WorkspacePath } from "../core/index.js";
+import {
+  LooprigError,
+  isLooprigError,
+  baseName,
+  components,
+  displayName,
+  errnoOf,
+  joinPath,
+  openBelow,
+  parentOf,
+  rootPath,
+  writeAll,
+} from "../core/index.js";
+import type { Directory, FileSystem, SnapshotRef, WorkspacePath } from "../core/index.js";
 import type { CommitSection, FileChange, RecordedPermit, WorkspacePermit } from "../workspace/index.js";
 import { attempt, readEntry, told } from "./present-file.js";
 import type { PresentFile } from "./present-file.js";
@@ -30,7 +42,7 @@ export interface CommitScope {
   readonly top: Directory;
   readonly path: WorkspacePath;
   /** With `record`, what is about to be committed is put on record first. */
-  readonly permit: WorkspacePermit & Partial<Pick<RecordedPermit, "record" | "openWindow">>;
+  readonly permit: WorkspacePermit & Partial<Pick<RecordedPermit, "record" | "keep" | "openWindow">>;
   readonly signal: AbortSignal;
   /** In a shared root (C10). */
   readonly commits?: CommitSection | undefined;
@@ -110,7 +122,7 @@ async function commitStaged(
   made: readonly FileChange[],
 ): Promise<boolean> {
   const { fileSystem, path, permit, signal } = scope;
-  const staged = `${stagedPrefix}${randomBytes(9).toString("hex")}`;
+  const [staged, replaced] = [stagedName(), stagedName()];
   const name = baseName(path);
   permit.assertHeld();
   const fd = fileSystem.open(directory.at(staged), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0o666);
@@ -125,22 +137,80 @@ async function commitStaged(
       fileSystem.close(fd);
     }
     const before = expected && { kind: "file" as const, mode: modeOf(expected.stat), bytes: expected.bytes };
-    await permit.record?.([...made, { path, before, after: { kind: "file", mode, bytes } }], { signal });
+    await permit.record?.([...made, { path, before, after: { kind: "file", mode, bytes } }], {
+      signal,
+      staged: [staged, ...(expected === undefined ? [] : [replaced])].map((each) => joinPath(parentOf(path), each)),
+    });
     const committed = await inSection(scope, () => {
       signal.throwIfAborted();
       if (expected !== undefined && !stands(fileSystem, directory, path, expected)) return false;
       permit.assertHeld();
       if (expected === undefined) return publish(fileSystem, directory, staged, name);
-      fileSystem.rename(directory.at(staged), directory.at(name));
+      replace(fileSystem, directory, { staged, name, replaced });
       return true;
     });
     if (!committed) return false;
+    if (expected !== undefined) await releaseReplaced(scope, directory, replaced, expected);
   } finally {
     // After a rename there is nothing of that name.
     discard(fileSystem, directory, staged);
   }
   directory.sync();
   return true;
+}
+
+const stagedName = (): string => `${stagedPrefix}${randomBytes(9).toString("hex")}`;
+
+/** Puts the staged file in place. The one it replaces has a second name, so that what is written to it meanwhile is not lost (C10). */
+function replace(
+  fileSystem: FileSystem,
+  directory: Directory,
+  { staged, name, replaced }: { readonly staged: string; readonly name: string; readonly replaced: string },
+): void {
+  try {
+    fileSystem.link(directory.at(name), directory.at(replaced));
+  } catch (error) {
+    // A volume without second names, or a file of somebody who forbids them: then it is gone with the rename.
+    if (errnoOf(error) === undefined) throw error;
+  }
+  try {
+    fileSystem.rename(directory.at(staged), directory.at(name));
+  } catch (error) {
+    discard(fileSystem, directory, replaced);
+    throw error;
+  }
+}
+
+/**
+ * Looks at the replaced file once more: a writer who had it open, or came between the last check and the rename, wrote into
+ * a file that has no name any more. Its bytes are stored, or the second name stays; in either case the conflict is told.
+ */
+async function releaseReplaced(
+  { fileSystem, path, permit }: CommitScope,
+  directory: Directory,
+  replaced: string,
+  expected: PresentFile,
+): Promise<void> {
+  const kept = joinPath(parentOf(path), replaced);
+  let ref: SnapshotRef | undefined;
+  try {
+    const now = readEntry(fileSystem, directory, kept);
+    if (now === undefined) return;
+    if (now.contentHash === expected.contentHash) {
+      discard(fileSystem, directory, replaced);
+      return;
+    }
+    ref = await permit.keep?.({ path, mode: modeOf(now.stat), bytes: now.bytes });
+  } catch (error) {
+    if (errnoOf(error) === undefined && !isLooprigError(error)) throw error;
+  }
+  if (ref !== undefined) discard(fileSystem, directory, replaced);
+  const where = ref === undefined ? displayName(kept) : `\`looprig show ${ref}:${displayName(path)}\``;
+  throw new LooprigError(
+    "file.written_meanwhile",
+    `Wrote ${displayName(path)}, but somebody else wrote to it at the same moment; their bytes are kept: see ${where}, and take them into account`,
+    { path, ...(ref === undefined ? { kept } : { ref }) },
+  );
 }
 
 /** False when something has the name already. The staged name stays. */

@@ -199,6 +199,11 @@ export interface ErrorDetails {
   "file.not_text": { readonly path: string };
   /** The text to be replaced is not in the file exactly once. Nothing was written. */
   "file.no_unique_match": { readonly path: string; readonly matches: number };
+  /**
+   * The file was written, and somebody else wrote to it between the last look and the commit. Their bytes are kept: under
+   * `ref` in the store, or in the file `kept` beside it.
+   */
+  "file.written_meanwhile": { readonly path: string; readonly ref?: string; readonly kept?: string };
   /** The operating system refused to read or write at that path. */
   "file.failed": { readonly path: string; readonly operation: string; readonly errno?: string };
   /** The search could not run, or its pattern is wrong. */

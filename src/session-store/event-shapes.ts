@@ -88,6 +88,7 @@ const paths = members<PathsRecord>({
   order: count,
   changes: listOf(members({ path: text, before: nullable(text), after: nullable(text) })),
   kept: optional(ref),
+  staged: optional(listOf(text)),
 });
 
 const action = words({ undo: true, redo: true, restore: true });

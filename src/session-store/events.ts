@@ -187,6 +187,8 @@ export interface PathsRecord {
   readonly changes: readonly { readonly path: string; readonly before: string | null; readonly after: string | null }[];
   /** Holds what stood there before, where no captured tree of the turn does. */
   readonly kept?: SnapshotRef;
+  /** Names beside the paths that the write needs for its moment; whoever settles it removes those that were left. */
+  readonly staged?: readonly string[];
 }
 
 /** What an undo, a redo or a restore did to the tree. */

@@ -175,6 +175,7 @@ const recordedFacade = (permit: RecordedPermit): RecordedPermit =>
     assertHeld: () => permit.assertHeld(),
     [Symbol.dispose]: () => permit.release(),
     record: async (changes, options) => permit.record(changes, options),
+    keep: async (file) => permit.keep(file),
     openWindow: async (options) => permit.openWindow(options),
   });
 

@@ -2,12 +2,12 @@
  * The end of a turn whose process was killed: what it changed by itself is closed and counted, so that it can be undone like
  * any other. Used by the session itself when it is resumed, and by whoever takes the root next.
  */
-import { mintCallId } from "../core/index.js";
+import { baseName, errnoOf, mintCallId, openBelow, parentOf, parseWorkspacePath } from "../core/index.js";
 import type { Abortable, SessionId, SnapshotRef } from "../core/index.js";
 import type { NewEvent, SessionEvent } from "../session-store/index.js";
 import { entryKind } from "./file-diff.js";
 import { foldHistory } from "./history.js";
-import type { FoldedHistory, OpenTurn, OpenWindow } from "./history.js";
+import type { FoldedHistory, OpenTurn, OpenWindow, RecordedWrite } from "./history.js";
 import type { OwnedRoot, TakenCheckpoint } from "./owned-root.js";
 import { netChanges } from "./turn-record.js";
 
@@ -53,6 +53,7 @@ async function close(owned: OwnedRoot, session: ClosedSession, turn: OpenTurn, o
   const history = foldHistory(reader.root, true, [{ ...session, live: false, damaged: false }]);
   const windows = openSpans(history, turn);
   const writes = history.writes.filter((write) => write.turnId === started.turnId);
+  if (!owned.missing) for (const write of writes) if (!write.finished) removeStaged(owned, write);
   // A root that is gone has no tree to close a window with; the turn then has a beginning and no end.
   if (owned.missing || (windows.length === 0 && writes.length === 0)) {
     return { events: [...exited, ...windows.flatMap(({ marker }) => closing(marker, of))], changed: 0 };
@@ -84,6 +85,20 @@ async function close(owned: OwnedRoot, session: ClosedSession, turn: OpenTurn, o
   ]);
   const events = [...exited, ...(taken.event === undefined ? [] : [taken.event]), ...closed];
   return { events, changed: await countChanged(owned, history, started.number, taken, options) };
+}
+
+/** What a write that was cut short left beside its paths: exactly the names that were recorded, never one like them (U9). */
+function removeStaged(owned: OwnedRoot, { staged = [] }: RecordedWrite): void {
+  for (const each of staged) {
+    const path = parseWorkspacePath(each);
+    try {
+      using directory = openBelow(owned.directory(), parentOf(path));
+      if (directory.lstat(baseName(path)).isFile()) owned.reader.fileSystem.unlink(directory.at(baseName(path)));
+    } catch (error) {
+      // Not there, or not to be had now: it is a name too many, and no byte of anybody's is in it alone.
+      if (errnoOf(error) === undefined) throw error;
+    }
+  }
 }
 
 interface OpenSpan {

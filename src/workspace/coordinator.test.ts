@@ -40,7 +40,7 @@ function fakeLease() {
   };
 }
 
-describe("exclusion", () => {
+describe("exclusion (C1)", () => {
   test.each([
     ["one path", paths("a/b"), paths("a/b")],
     ["a path and its ancestor", paths("a/b/c"), paths("a")],
@@ -115,7 +115,7 @@ describe("exclusion", () => {
   });
 });
 
-describe("fairness", () => {
+describe("fairness (C2)", () => {
   test("nobody passes an older request it conflicts with; disjoint ones do", async () => {
     const coordinator = createCoordinator({ root });
     const held = await coordinator.acquire(paths("a"));
@@ -170,7 +170,7 @@ describe("fairness", () => {
   });
 });
 
-describe("a cancelled wait", () => {
+describe("a cancelled wait (C3)", () => {
   test("rejects with the signal's reason as cause, leaves nothing and wakes whom it blocked", async () => {
     const coordinator = createCoordinator({ root });
     using _held = await coordinator.acquire(paths("a"));
@@ -295,7 +295,7 @@ describe("a permit", () => {
   });
 });
 
-describe("a call", () => {
+describe("a call (C4)", () => {
   test("that asks for what conflicts with its own permit is told, never left waiting", async () => {
     const coordinator = createCoordinator({ root });
     const call = coordinator.forCall(callId("one"));

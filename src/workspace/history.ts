@@ -214,7 +214,7 @@ function foldWindow(event: Mutation<"window">, turn: Mutable<TurnSummary>, trace
 }
 
 function toWrite(
-  { kind, callId, order, changes }: Mutation<"paths">,
+  { kind, callId, order, changes, staged }: Mutation<"paths">,
   turn: TurnSummary,
   trace: SessionTrace,
   calls: ReadonlyMap<CallId, Call>,
@@ -223,6 +223,7 @@ function toWrite(
   return {
     ...{ kind, callId, order, changes, ...ofTurn(trace, turn), finished: call?.done === true },
     ...(call === undefined ? {} : { tool: call.tool }),
+    ...(staged === undefined ? {} : { staged }),
   };
 }
 

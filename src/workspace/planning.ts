@@ -242,7 +242,8 @@ async function planTowards(
     wanted: target,
     paths: pathsOf(action),
     explains,
-    exact: action.exact ?? false,
+    // A root of the session's own has nobody else's content to keep (U7).
+    exact: action.exact ?? reader.placement === "session",
     keptReason: (path) => attribution.keptReason(path),
   });
   const foreign = tree.operations.filter(({ path, expected }) => expected !== undefined && !explains(path, expected));

@@ -1,6 +1,16 @@
 /** Events of every type, biased to the awkward: lone surrogates, names that objects have already, absent members. */
 import fc from "fast-check";
-import type { CallId, EventId, GateId, Json, LoopId, SessionId, SnapshotRef, StepId, TurnId } from "../../core/index.js";
+import type {
+  CallId,
+  EventId,
+  GateId,
+  Json,
+  LoopId,
+  SessionId,
+  SnapshotRef,
+  StepId,
+  TurnId,
+} from "../../core/index.js";
 import type { EventPayloads, EventType, NewEvent, PathsRecord, UndoEntryName, WindowRecord } from "../events.js";
 import type { AssistantPart, CustomPart, ReasoningPart, TextPart, TokenUsage, ToolCallPart } from "../messages.js";
 
@@ -121,14 +131,14 @@ const payloads: { readonly [T in EventType]: fc.Arbitrary<EventPayloads[T]> } = 
       },
       { settled: fc.boolean() },
     ),
-    record<PathsRecord, "kept">(
+    record<PathsRecord, "kept" | "staged">(
       {
         kind: fc.constant("paths" as const),
         callId: id<CallId>(),
         order: count,
         changes: fc.array(fc.record({ path: text, before: content, after: content }), { maxLength: 4 }),
       },
-      { kept: ref },
+      { kept: ref, staged: fc.array(text, { maxLength: 2 }) },
     ),
   ),
   "window-opened": record<EventPayloads["window-opened"], "from">(
