@@ -5,7 +5,7 @@ import type { SnapshotRef } from "../core/index.js";
 import type { AssistantPart, NewEvent, ToolCallPart, ToolOutcome } from "../session-store/index.js";
 import { emptyConversation, resultsOf, withEvents } from "./conversation.js";
 import type { Conversation } from "./conversation.js";
-import { toPrompt } from "./prompt.js";
+import { resultsCharsMax, textCharsMax, toPrompt } from "./prompt.js";
 import type { Prompt, PromptResult } from "./prompt.js";
 
 const loopId = mintLoopId();
@@ -162,6 +162,29 @@ describe("a prompt", () => {
 
   it("leaves out a message without content, since providers refuse one", () => {
     expect(promptOf(said("hi"), step([]), said("well?"))).toHaveLength(1);
+  });
+
+  it("has no reasoning that nothing came of, no text of white space, and no error without a word: providers refuse those", () => {
+    const thought = { type: "reasoning", text: "hm", metadata: { p: { signature: "s" } } } as const;
+    const a = call("1");
+    expect(promptOf(said("hi"), step([thought])).map(({ role }) => role)).toEqual(["user"]);
+    expect(promptOf(said("hi"), step([{ type: "text", text: " \n" }])).map(({ role }) => role)).toEqual(["user"]);
+    const prompt = promptOf(said("hi"), step([thought, a, thought]), began(a), done(a, "", "error"));
+    expect(prompt[1]?.content).toMatchObject([{ type: "reasoning" }, { type: "tool-call" }]);
+    expect(resultsIn(prompt)[0]?.output).toEqual({ type: "error-text", value: "[no output]" });
+  });
+
+  it("is bounded in each text, and in all results of one step together", () => {
+    const many = Array.from({ length: 100 }, (_, i) => call(`c${i}`));
+    const results = many.map((each) => done(each, "x".repeat(50_000)));
+    const text = { type: "text", text: "y".repeat(2 * textCharsMax) } as const;
+    const prompt = promptOf(said("hi"), step([text, ...many]), ...results);
+    expect(resultsIn(prompt)).toHaveLength(100);
+    const size = resultsIn(prompt).reduce((sum, { output }) => sum + output.value.length, 0);
+    expect(size).toBeLessThan(1.1 * resultsCharsMax);
+    expect(JSON.stringify(prompt[1]).length).toBeLessThan(1.1 * textCharsMax);
+    const few = promptOf(said("hi"), step(many.slice(0, 8)), ...results.slice(0, 8));
+    expect(resultsIn(few).every(({ output }) => output.value.length === 50_000)).toBe(true);
   });
 
   it("keeps the model's own call ids as long as they are its own and fit, and gives ours for repeated or odd ones", () => {

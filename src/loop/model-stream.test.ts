@@ -1,8 +1,9 @@
+import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { mintCallId } from "../core/index.js";
 import { callModel } from "./model-stream.js";
 import type { ModelCall, ModelReply } from "./model-stream.js";
-import { replyCharsMax } from "./reply.js";
+import { inputCharsMax, replyCharsMax } from "./reply.js";
 import { callModelRetrying } from "./retrying-model.js";
 import { ManualTimer } from "./testing/manual-timer.js";
 import { calls, fakeModel, finish, hangingStream, says, streamOf } from "./testing/models.js";
@@ -25,6 +26,10 @@ const replyTo = (parts: readonly unknown[]): Promise<ModelReply> =>
     fakeModel(() => parts),
     callOf(),
   );
+const fail = (): never => {
+  throw new Error("a trap");
+};
+const trapAt = (object: object, name: string): object => Object.defineProperty(object, name, { get: fail });
 const contentOf = async (parts: readonly unknown[]) => (await replyTo(parts)).content;
 const codeOf = (reply: ModelReply): string => (reply.status === "failed" ? reply.failure.error.code : reply.status);
 
@@ -130,6 +135,70 @@ describe("the answer of a model", () => {
       usage: { reasoningTokens: 2 },
     });
     expect(await replyTo([{ type: "finish", finishReason: "stop" }])).toMatchObject({ finish: "other", usage: {} });
+  });
+});
+
+describe("what a provider hands over", () => {
+  it("is kept of a call's input up to a bound, and the call is cut there", async () => {
+    const long = "x".repeat(inputCharsMax + 1);
+    const [whole, streamed] = await contentOf([
+      calls("Write", long, "1"),
+      { type: "tool-input-start", id: "2", toolName: "Write" },
+      ...Array.from({ length: 3 }, () => ({ type: "tool-input-delta", id: "2", delta: "y".repeat(inputCharsMax / 2) })),
+      { type: "tool-input-end", id: "2" },
+      finish(),
+    ]);
+    for (const part of [whole, streamed]) {
+      expect(part).toMatchObject({ type: "tool-call", cut: true });
+      expect(part?.type === "tool-call" && part.input.length).toBe(inputCharsMax);
+    }
+  });
+
+  it("never makes the reader hang or throw, whatever it is", async () => {
+    const value = fc.anything({ withBigInt: true, withNullPrototype: true, withDate: true, withTypedArray: true });
+    const type = fc.constantFrom(
+      ...["text-start", "text-delta", "text-end", "reasoning-delta", "tool-input-start", "tool-input-delta"],
+      ...["tool-input-end", "tool-call", "custom", "finish", "error", "ping"],
+    );
+    const members = fc.constantFrom("id", "delta", "toolCallId", "toolName", "input", "kind", "error", "usage");
+    const part = fc.oneof(
+      value,
+      fc.tuple(type, fc.dictionary(members, fc.oneof(fc.string(), value))).map(([of, rest]) => ({ ...rest, type: of })),
+      fc.tuple(type, members).map(([of, name]) => trapAt({ type: of }, name)),
+    );
+    await fc.assert(
+      fc.asyncProperty(fc.array(part, { maxLength: 20 }), fc.boolean(), async (parts, ends) => {
+        const reply = await replyTo(ends ? [...parts, finish()] : parts);
+        expect(["complete", "failed"]).toContain(reply.status);
+        if (reply.status === "failed") expect(reply.failure.error.code).toMatch(/^model\.(?:stream_|invalid_)/);
+        expect(() => JSON.stringify(reply.content)).not.toThrow();
+      }),
+      { numRuns: 300 },
+    );
+  });
+
+  it("never makes the call hang or throw, whatever it throws", async () => {
+    await fc.assert(
+      fc.asyncProperty(fc.anything({ withBigInt: true, withNullPrototype: true }), async (thrown) => {
+        const model = fakeModel(() => {
+          throw thrown;
+        });
+        const reply = await callModel(model, callOf());
+        expect(reply).toMatchObject({ status: "failed", failure: { error: { code: "model.call_failed" } } });
+      }),
+      { numRuns: 200 },
+    );
+  });
+
+  it.each<[string, unknown]>([
+    ["nothing to read with", { getReader: () => undefined }],
+    ["a reader that throws", { getReader: () => ({ read: fail, cancel: fail }) }],
+    ["a reader whose parts are none", { getReader: () => ({ read: () => undefined, cancel: () => undefined }) }],
+    ["a reader that reads at once", { getReader: () => ({ read: () => ({ done: true }), cancel: fail }) }],
+    ["a lock on it", { getReader: fail }],
+  ])("as a stream with %s fails the call", async (_, stream) => {
+    const model = { ...fakeModel(() => []), doStream: async () => ({ stream }) } as unknown as LanguageModel;
+    expect((await callModel(model, callOf())).status).toBe("failed");
   });
 });
 

@@ -47,6 +47,14 @@ describe("the output of a tool", () => {
     expect(errorText("plain")).toBe("plain");
     expect(errorText(undefined)).toBe("The tool threw what is no error.");
   });
+
+  it("of an error is text, whatever was thrown", () => {
+    fc.assert(
+      fc.property(fc.anything({ withBigInt: true, withNullPrototype: true }), (thrown) => {
+        expect(errorText(thrown)).toMatch(/./s);
+      }),
+    );
+  });
 });
 
 describe("the input of a call", () => {
@@ -64,6 +72,10 @@ describe("the input of a call", () => {
       expect(parsed.ok ? "" : parsed.problem).toMatch(/^the input is .{10,600}$/s);
     },
   );
+
+  it.each(["1e999", '{"a":[{"b":-1e400}]}'])("with a number that JSON cannot say again is refused: %s", (input) => {
+    expect(inputOf(input)).toMatchObject({ ok: false, problem: expect.stringContaining("number") as string });
+  });
 
   it("keeps a member called __proto__ a member", () => {
     const parsed = inputOf('{"__proto__":{"a":1}}');

@@ -186,6 +186,28 @@ describe("a command that", () => {
   });
 });
 
+it("E1: whoever reads a turn slowly, or not at all, loses live parts and no event, and delays nothing", async () => {
+  const floods = speaker("Floods", (_, { progress }) => {
+    for (let i = 0; i < 50_000; i++) progress(`${i}`);
+    return "flooded";
+  });
+  await using scene = new HostileScene({ tools: [floods] });
+  const session = await scene.session();
+  scene.answer([calls("Floods", {}), finish("tool-calls")]);
+  const turn = await session.submit("go on");
+  const slow = turn[Symbol.asyncIterator]();
+  await slow.next();
+  // Nobody takes what comes until the turn is over.
+  expect(await turn.done).toMatchObject({ status: "done", text: "Fine." });
+  const types: string[] = [];
+  for (let next = await slow.next(); next.done !== true; next = await slow.next()) types.push(next.value.type);
+  expect(types.filter((type) => type === "tool-progress").length).toBeLessThanOrEqual(1_000);
+  for (const type of ["tool-started", "tool-done", "turn-done"]) expect(types).toContain(type);
+  const late: string[] = [];
+  for await (const part of turn) late.push(part.type);
+  expect(late).toEqual(expect.arrayContaining(["turn-started", "step-started", "turn-done"]));
+});
+
 it("a command that kills looprig itself ends what it started, and the session goes on in the next process", async () => {
   await using scene = new HostileScene();
   const { place } = scene;

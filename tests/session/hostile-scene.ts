@@ -100,6 +100,11 @@ export class HostileScene implements AsyncDisposable {
     });
   }
 
+  /** What the model answers next. */
+  answer(answer: Answer): void {
+    this.#answers.push(answer);
+  }
+
   /** One turn in which the model answers as given, and then as it likes; what it was told, and what is on record. */
   async turn(
     answers: readonly Answer[],

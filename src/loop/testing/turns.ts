@@ -1,11 +1,13 @@
 /** What turns are run with in tests: a journal that remembers, tools that do as they are told. */
 import { mintLoopId, mintTurnId } from "../../core/index.js";
-import type { NewEvent } from "../../session-store/index.js";
+import type { NewEvent, ToolOutcome } from "../../session-store/index.js";
 import type { ToolResult } from "../../tool/index.js";
 import { emptyConversation, withEvents } from "../conversation.js";
 import { defaultLimits } from "../definition.js";
 import type { LoopDefinition } from "../definition.js";
 import type { LanguageModel } from "../model.js";
+import { fakeModel, finish, says } from "./models.js";
+import type { FakeModel } from "./models.js";
 import type { LivePart, TurnCallContext, TurnHost, TurnTool } from "../turn-host.js";
 import type { TurnOptions } from "../turn.js";
 
@@ -107,3 +109,13 @@ export function deferred<T = void>(): {
   });
   return { promise, resolve, reject };
 }
+
+/** A model that makes these calls in its first step, and then says that it is done. */
+export const callsOnce = (...made: readonly unknown[]): FakeModel =>
+  fakeModel((call) => (call === 1 ? [...made, finish("tool-calls")] : [...says("done"), finish()]));
+
+/** What became of the calls, in the order in which they ended. */
+export const resultsIn = (
+  events: readonly NewEvent[],
+): readonly { readonly name: string; readonly outcome: ToolOutcome; readonly text: string }[] =>
+  ofType(events, "tool-done").map(({ name, outcome, text }) => ({ name, outcome, text }));
