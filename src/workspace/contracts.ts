@@ -150,7 +150,7 @@ export interface RedoOptions {
 /** What a restore covers, and what it may overwrite (U7). */
 export interface RestoreOptions {
   readonly paths?: readonly string[] | undefined;
-  /** Also overwrites and deletes what no record of ours explains (U7). Default false. */
+  /** Also overwrites and deletes what no record of ours explains (U7). Default false in fixed roots, true in a root of the session's own. */
   readonly exact?: boolean | undefined;
   readonly includeWindow?: boolean | undefined;
 }

@@ -152,3 +152,27 @@ it("checkpoint A, checkpoint B, restore A: a root that is gone comes back as A, 
   expect(a.ref).not.toBe(b.ref);
   await resumed.close();
 });
+
+it("a root of the session's own is restored exactly, and what that took away comes back with undo (U7)", async () => {
+  await using place = new Playground();
+  const baseDir = path.join(place.dir, "sessions");
+  const rig = rigDefiner(() => ({}))({
+    storage: await place.storage(),
+    loops: [defineLoop({ name: "talker", model: scriptedModel([{ text: "Hello." }]) })],
+    sessionWorkspaces: { baseDir },
+    snapshots: "manual",
+  });
+  await using session = await rig.startSession();
+  const root = path.join(baseDir, session.id);
+  await session.workspace.exec(["sh", "-c", "printf 0 > f"], { stdio: "ignore" });
+  const before = listTree(root);
+  fs.writeFileSync(path.join(root, "f"), "by no record");
+  fs.writeFileSync(path.join(root, "g"), "by no record either");
+  const foreign = listTree(root);
+  const kept = await session.workspace.plan({ kind: "restore", ref: "t1", exact: false });
+  expect([kept.writes, kept.deletes, kept.kept.length]).toEqual([[], [], 2]);
+  expect(await session.workspace.restore("t1")).toMatchObject({ result: "done", written: ["f"], deleted: ["g"] });
+  expect(listTree(root)).toEqual(before);
+  expect(await session.workspace.undo()).toMatchObject({ result: "done" });
+  expect(listTree(root)).toEqual(foreign);
+});
