@@ -203,3 +203,17 @@ export async function until(session: Pick<Session, "events">, type: EventType, f
 export const wrote = (name: string, text: string): ScriptStep => ({
   calls: [{ tool: "Put", input: { path: name, text } }],
 });
+
+/** A model that plays a script and keeps what it was told. */
+export function recordingModel(steps: readonly ScriptStep[]): LanguageModel & { readonly prompts: string[] } {
+  const script = scriptedModel(steps);
+  const prompts: string[] = [];
+  return {
+    ...script,
+    prompts,
+    doStream: (options: { readonly prompt: unknown }) => {
+      prompts.push(JSON.stringify(options.prompt));
+      return script.doStream(options as never);
+    },
+  };
+}
