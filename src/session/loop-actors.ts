@@ -1,7 +1,7 @@
 /** The loops of a session: started once each, bound to its tree, and given back what was said in them. */
 import { mintLoopId } from "../core/index.js";
 import type { LoopId, SessionId } from "../core/index.js";
-import { emptyConversation, withEvents } from "../loop/index.js";
+import { OutputShelf, emptyConversation, withEvents } from "../loop/index.js";
 import type { LoopDefinition, TurnTool } from "../loop/index.js";
 import type { NewEvent, SessionEvent } from "../session-store/index.js";
 import { bindTools } from "../tool/index.js";
@@ -31,11 +31,13 @@ export async function startLoops(
     // Of this loop alone, and empty after every restart (C8).
     const observations =
       tree === undefined ? undefined : createObservations({ root: tree.workspace.root, fold: tree.owned.fold });
+    const outputs = hasRead(definition) ? new OutputShelf() : undefined;
     actors.set(name, {
       loopId,
       definition,
       observations,
-      tools: await bindAll(definition, available({ sessionId, loopId, ended }, tree, observations)),
+      outputs,
+      tools: await bindAll(definition, available({ sessionId, loopId, ended }, tree, { observations, outputs })),
       conversation: withEvents(emptyConversation, before, loopId),
     });
   }
@@ -47,6 +49,10 @@ export function activeLoop(events: readonly SessionEvent[], loops: readonly stri
   const changed = events.findLast((event) => event.type === "active-loop-changed" && loops.includes(event.name));
   return changed?.type === "active-loop-changed" ? changed.name : fallback;
 }
+
+/** Whether the loop has the built-in tool that kept outputs are read with. */
+const hasRead = ({ tools }: LoopDefinition): boolean =>
+  tools.some(({ name, produces }) => name === "files" && produces.includes("Read"));
 
 async function bindAll(
   definition: LoopDefinition,
@@ -62,7 +68,7 @@ async function bindAll(
 function available(
   of: Pick<AvailableBindings, "sessionId" | "loopId" | "ended">,
   tree: SessionTree | undefined,
-  observations: OwnedObservations | undefined,
+  { observations, outputs }: Pick<LoopActor, "observations" | "outputs">,
 ): AvailableBindings {
   if (tree === undefined) return of;
   const { root } = tree.workspace;
@@ -70,7 +76,7 @@ function available(
   return {
     ...of,
     workspace: {
-      ...{ root, coordinator: tree.owned.recorder.coordinator, recording: true, observations },
+      ...{ root, coordinator: tree.owned.recorder.coordinator, recording: true, observations, outputs },
       ...(placement === "shared"
         ? { commits: createCommitSection({ leaser: storage.leaser, root, sessionId: of.sessionId, fileSystem }) }
         : {}),

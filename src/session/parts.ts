@@ -1,6 +1,6 @@
 /** What a session is made of, for the files that each do a part of its work. */
 import type { FileSystem, LoopId } from "../core/index.js";
-import type { Conversation, LoopDefinition, Timer, TurnTool } from "../loop/index.js";
+import type { Conversation, LoopDefinition, OutputShelf, Timer, TurnTool } from "../loop/index.js";
 import type { OwnedObservations, OwnedRoot } from "../workspace/index.js";
 import type { SessionWorkspace } from "./session-workspace.js";
 
@@ -11,6 +11,8 @@ export interface LoopActor {
   readonly tools: ReadonlyMap<string, TurnTool>;
   /** What its tools saw of the tree; absent where there is none (C8). */
   readonly observations: OwnedObservations | undefined;
+  /** Outputs too long to be shown; absent where no tool of the loop could read them. */
+  readonly outputs: OutputShelf | undefined;
   conversation: Conversation;
 }
 

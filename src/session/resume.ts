@@ -3,7 +3,7 @@
  * adopted or rebuilt (R7), and a turn that was cut short is settled, unless it waits for an answer: then it goes on.
  */
 import type { SessionId } from "../core/index.js";
-import { ConfigurationDriftError, LooprigError, canonicalJson } from "../core/index.js";
+import { ConfigurationDriftError, Directory, LooprigError, canonicalJson } from "../core/index.js";
 import { openTurn } from "../loop/index.js";
 import { createSessionStore } from "../session-store/index.js";
 import type { Journal, NewEvent, SessionEvent } from "../session-store/index.js";
@@ -15,7 +15,7 @@ import { activeLoop } from "./loop-actors.js";
 import type { SessionTree } from "./parts.js";
 import type { RunningSession } from "./session.js";
 import { SessionWorkspace } from "./session-workspace.js";
-import { SessionEars, assemble, commandOf, giveBack, readerOf } from "./start.js";
+import { SessionEars, assemble, commandOf, giveBack, makeBase, readerOf } from "./start.js";
 import { TurnWindow } from "./turn-window.js";
 
 type Undo = (() => Promise<void> | void)[];
@@ -104,6 +104,7 @@ async function takeTree(
   const { placement } = definition;
   if (placement === undefined) throw new Error("BUG: a session without a placement has no tree");
   const reader = readerOf(definition, placement, id, ears.progress);
+  if (placement.mode === "session") makeBase(reader, placement.baseDir);
   // A session root that is gone is ours to build anew (P1); a fixed one only when that was asked for.
   const recreate = root === "recreate" || placement.mode === "session";
   const owned = await takeRoot(
@@ -121,17 +122,25 @@ async function takeTree(
   return { owned, workspace };
 }
 
-/** From the newest checkpoint of the root; a session that died before its first begins in an empty directory again. */
+/**
+ * From the newest checkpoint of the root. A session that died before its first begins in an empty directory, as it did then;
+ * of a fixed root nobody says what was in it.
+ */
 async function rebuild(owned: OwnedRoot, workspace: SessionWorkspace): Promise<void> {
+  const { root, fileSystem, placement } = owned.reader;
   const newest = (await workspace.history()).checkpoints.at(-1);
-  if (newest === undefined) {
-    throw new LooprigError(
-      "workspace_root.changed",
-      `Cannot build "${owned.reader.root}" anew: no checkpoint of it was taken`,
-      { root: owned.reader.root, state: "missing" },
-    );
+  if (newest !== undefined) {
+    await workspace.restore(newest.ref);
+    return;
   }
-  await workspace.restore(newest.ref);
+  if (placement !== "session") {
+    throw new LooprigError("workspace_root.changed", `Cannot build "${root}" anew: no checkpoint of it was taken`, {
+      root,
+      state: "missing",
+    });
+  }
+  fileSystem.mkdir(root, 0o777);
+  await owned.attach(Directory.open(fileSystem, root));
 }
 
 /** R5. Returns what was adopted. */

@@ -142,7 +142,7 @@ export function readerOf(
 const sessionRoot = (baseDir: CanonicalRoot, id: SessionId): CanonicalRoot => path.join(baseDir, id) as CanonicalRoot;
 
 /** Makes the base directory, one level of it, and sees that nobody put a link in its place since it was made canonical. */
-function makeBase({ fileSystem }: RootReader, baseDir: CanonicalRoot): void {
+export function makeBase({ fileSystem }: RootReader, baseDir: CanonicalRoot): void {
   try {
     fileSystem.mkdir(baseDir, 0o777);
   } catch {

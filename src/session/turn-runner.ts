@@ -91,12 +91,12 @@ export class TurnRunner {
   /** What the loop did, or what kept it from it. */
   async #outcome(
     turn: LiveTurn,
-    { definition, loopId, tools, conversation }: LoopActor,
+    { definition, loopId, tools, conversation, outputs }: LoopActor,
     { window, open }: { readonly window: TurnWindow | undefined; readonly open: OpenTurn | undefined },
     signal: AbortSignal,
   ): Promise<TurnOutcome> {
     const { progress, timer } = this.#parts;
-    const host = this.#host(turn, { turnId: turn.id, loopId });
+    const host = this.#host(turn, { turnId: turn.id, loopId }, outputs);
     try {
       if (open === undefined && window !== undefined) {
         this.#parts.owned?.directory();
@@ -135,7 +135,7 @@ export class TurnRunner {
     return this.#parts.boundaries.pass("turn-done", [...closed.events, end]);
   }
 
-  #host(turn: LiveTurn, of: TurnOf): TurnHost {
+  #host(turn: LiveTurn, of: TurnOf, outputs: LoopActor["outputs"]): TurnHost {
     const { journal, gates, owned, boundaries } = this.#parts;
     return {
       journal: async (events) => {
@@ -143,6 +143,7 @@ export class TurnRunner {
         else await (await boundaries.pass("step-done", events)).captured;
       },
       live: (part: LivePart) => turn.live({ ...part, turnId: turn.id }),
+      keep: (callId, text) => outputs?.keep(callId, text),
       approve: (call) => gates.ask(call, of),
       beforeModelCall: async () => void owned?.directory(),
       afterStep: async () => this.#assertSound(),

@@ -11,7 +11,7 @@ import {
   mintSessionId,
 } from "../core/index.js";
 import type { Abortable, CanonicalRoot, FileSystem, Json, SessionId } from "../core/index.js";
-import type { Journal } from "../session-store/index.js";
+import type { Journal, StoredIdentity } from "../session-store/index.js";
 import type { Lease } from "../storage/index.js";
 import { mergeSettings } from "./capture-rules.js";
 import type { OpenWorkspaceOptions } from "./contracts.js";
@@ -20,7 +20,14 @@ import type { CoordinatorHealth } from "./coordinator.js";
 import { foldName, foldingIn } from "./name-folding.js";
 import { OwnedRoot } from "./owned-root.js";
 import type { AttachedDirectory } from "./owned-root.js";
-import { checkRecordedRoot, identify, identifyDirectory, identityFromStored, storedIdentity } from "./root-identity.js";
+import {
+  checkRecordedRoot,
+  identify,
+  identifyDirectory,
+  identityFromStored,
+  sameAcrossProcesses,
+  storedIdentity,
+} from "./root-identity.js";
 import { acquireRootLease } from "./root-lease.js";
 import type { RootReader } from "./root-reader.js";
 import type { RootRecordData } from "./root-record.js";
@@ -132,13 +139,28 @@ function attachDirectory(
 ): AttachedDirectory | undefined {
   const { fileSystem, root } = reader;
   if (recorded?.identity === undefined) createFirst(fileSystem, root);
-  else if (identify(fileSystem, root) === undefined && options.missingRoot === "recreate") return undefined;
+  else if (options.missingRoot === "recreate" && isVacant(fileSystem, root, recorded.identity)) return undefined;
   else if (options.adoptRoot !== true || identify(fileSystem, root) === undefined) {
     checkRecordedRoot(fileSystem, root, identityFromStored(recorded.identity));
   }
   const handle = Directory.open(fileSystem, root);
   // Of the directory that is held: if another one took its place since the check, the next look at the path finds it.
   return { handle, identity: identifyDirectory(fileSystem, handle) };
+}
+
+/** Whether nothing stands there, or an empty directory that is not the recorded one: that makes way (P1). */
+function isVacant(fileSystem: FileSystem, root: CanonicalRoot, recorded: StoredIdentity): boolean {
+  const found = identify(fileSystem, root);
+  if (found === undefined) return true;
+  if (sameAcrossProcesses(found, identityFromStored(recorded))) return false;
+  try {
+    // Succeeds only where there is nothing in it.
+    fileSystem.rmdir(root);
+    return true;
+  } catch (error) {
+    if (errnoOf(error) === undefined) throw error;
+    return false;
+  }
 }
 
 /** A root that never was is made by its first session, one level: its parent is not ours to invent. */
