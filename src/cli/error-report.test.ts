@@ -95,9 +95,8 @@ describe("a failure on stderr", () => {
   test("an unprotected turn lists its paths, not without end, and the way that replaces what no record explains", () => {
     const told = (n: number): string[] => {
       const paths = Array.from({ length: n }, (_, i) => path(`f${i}`));
-      return errorText(new LooprigError("undo.unprotected", "Cannot undo t1", { turn: "t1", paths }), context()).split(
-        "\n",
-      );
+      const details = { turn: "t1", paths, since: "t1^" };
+      return errorText(new LooprigError("undo.unprotected", "Cannot undo t1", details), context()).split("\n");
     };
     expect(told(2)).toEqual([
       ...["looprig: Cannot undo t1", "  f0", "  f1", "  looprig diff t1^ now shows what is different"],

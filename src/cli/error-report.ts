@@ -166,12 +166,15 @@ function ownHints(error: Known, { startedFrom }: Pick<ErrorContext, "startedFrom
       ];
     case "exec.unrecorded":
       return ["It ran to its end and need not run again; looprig status shows what it changed"];
-    case "undo.unprotected":
+    case "undo.unprotected": {
+      const { since } = error.details;
+      if (since === undefined) return [];
       return [
-        `looprig diff ${error.details.turn}^ now shows what is different`,
+        `looprig diff ${since} now shows what is different`,
         // Without --exact it would keep the very files that have to go back: no record explains their bytes.
-        `looprig restore ${error.details.turn}^ --exact -- PATH brings back single files`,
+        `looprig restore ${since} --exact -- PATH brings back single files`,
       ];
+    }
     default:
       return [];
   }

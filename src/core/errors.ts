@@ -345,8 +345,11 @@ export interface ErrorDetails {
   "restore.unsettled": { readonly root: CanonicalRoot; readonly planId: string };
   /** The record of a restore that was cut short cannot be read, so it can be neither completed nor taken back. Nothing was changed. */
   "restore.plan_damaged": { readonly root: CanonicalRoot; readonly planId: string };
-  /** The turn ran without an opening capture, so its changes are listed but cannot be undone. */
-  "undo.unprotected": { readonly turn: string; readonly paths: readonly string[] };
+  /**
+   * A capture at the turn's start or end failed, so what differs since `since` (its start, or the last checkpoint before it)
+   * is listed but cannot be undone. Without `since` nothing was captured before it.
+   */
+  "undo.unprotected": { readonly turn: string; readonly paths: readonly string[]; readonly since?: string | undefined };
   /** Window changes in a shared root may be somebody else's; they need consent. */
   "undo.needs_consent": { readonly turn: string; readonly paths: readonly string[] };
 

@@ -72,7 +72,7 @@ async function planUndo(
   const passedOver: UndoEntryName[] = [];
   for (const name of candidates(history, action.session)) {
     const turn = turnNamed(history, name);
-    if (turn !== undefined && !turn.protected) throw await unprotected(reader, turn, options);
+    if (turn !== undefined && !turn.protected) throw await unprotected(reader, turn, history, options);
     const entry = entryNamed(name, basis);
     if (entry === undefined || entry.state === "undone") continue;
     if (mayHaveChanged(entry, turn, history)) {
@@ -116,7 +116,7 @@ async function undoNamed(
   options: Abortable,
 ): Promise<RestorePlan> {
   const turn = resolveTurn(basis.history, given);
-  if (!turn.protected) throw await unprotected(reader, turn, options);
+  if (!turn.protected) throw await unprotected(reader, turn, basis.history, options);
   const entry = entryNamed(given, basis);
   if (entry === undefined) {
     throw new LooprigError(
@@ -267,18 +267,35 @@ async function planTowards(
   );
 }
 
-/** `undo.unprotected` with what changed, as far as there is a tree to compare. */
-async function unprotected(reader: RootReader, turn: TurnSummary, options: Abortable): Promise<RestoreError> {
+/**
+ * `undo.unprotected` with what differs since the turn's start, or, where that was not captured, since the last tree that was
+ * captured before it: not all of that need be the turn's, and nothing here is undone on that account.
+ */
+async function unprotected(
+  reader: RootReader,
+  turn: TurnSummary,
+  { checkpoints }: FoldedHistory,
+  options: Abortable,
+): Promise<RestoreError> {
+  const name = `t${turn.number}`;
+  const before = checkpoints.findLast(
+    ({ order, at, turn: of }) => order < turn.order && of !== turn.number && at <= turn.startedAt,
+  );
+  const nearest = before === undefined ? undefined : { name: `c${before.number}`, ref: before.ref };
+  const since = turn.from === undefined ? nearest : { name: `${name}^`, ref: turn.from };
   const paths: WorkspacePath[] = [];
-  if (turn.from !== undefined) {
-    const [from, to] = [await reader.store.open(turn.from, options), await reader.tree(turn.to ?? "now", options)];
+  if (since !== undefined) {
+    const [from, to] = [await reader.store.open(since.ref, options), await reader.tree(turn.to ?? "now", options)];
     for await (const { path } of reader.store.diff(from, to, options)) paths.push(path);
   }
+  const onward =
+    since === undefined
+      ? "nothing was captured before it either"
+      : `\`looprig restore ${since.name} --exact -- PATH\` brings back single files`;
   return new RestoreError(
     "undo.unprotected",
-    `Cannot undo t${turn.number}: it could not be captured completely, so what it changed cannot be told from what it found; ` +
-      `\`looprig restore t${turn.number}^ --exact -- PATH\` brings back single files`,
-    { turn: `t${turn.number}`, paths },
+    `Cannot undo ${name}: it could not be captured completely, so what it changed cannot be told from what it found; ${onward}`,
+    { turn: name, paths, ...(since === undefined ? {} : { since: since.name }) },
   );
 }
 

@@ -25,39 +25,51 @@ describe("C037 undo of a turn whose capture failed", () => {
   const change = "echo A > src/a.txt; echo new > src/new.txt; rm src/b.txt";
   const files = { "src/a.txt": "a\n", "src/b.txt": "b\n" };
 
-  it("before its first step is visible before the model is asked, and undo says that no file was restored and why (K5)", async () => {
-    await using place = new Playground();
-    place.write(files);
-    const disk = await fillableDisk(place);
-    const rig = await agentRig(place, [{ calls: [call("Bash", { command: change })] }, { text: "Done." }]);
-    await using session = await rig.startSession();
-    disk.full = true;
-    const turn = await session.submit("change things");
-    const seen: SessionEvent[] = [];
-    for await (const part of turn) if ("seq" in part) seen.push(part);
-    expect(await turn.done).toMatchObject({ status: "done" });
-    const types = seen.map(({ type }) => type);
-    expect(types.indexOf("checkpoint-failed")).toBeLessThan(types.indexOf("step-started"));
-    expect(seen.find(({ type }) => type === "checkpoint-failed")).toMatchObject({
-      ...{ trigger: "baseline", code: "storage.full" },
-    });
-    await session.idle();
-    disk.full = false;
+  it.each([
+    ["in a root that was never captured", false],
+    ["in a root that was captured before", true],
+  ])(
+    "before its first step, %s, is visible before the model is asked, and undo says that no file was restored and why (K5)",
+    async (_, known) => {
+      await using place = new Playground();
+      place.write(files);
+      if (known) {
+        await using before = await place.open();
+        await before.checkpoint();
+      }
+      const disk = await fillableDisk(place);
+      const rig = await agentRig(place, [{ calls: [call("Bash", { command: change })] }, { text: "Done." }]);
+      await using session = await rig.startSession();
+      disk.full = true;
+      const turn = await session.submit("change things");
+      const seen: SessionEvent[] = [];
+      for await (const part of turn) if ("seq" in part) seen.push(part);
+      expect(await turn.done).toMatchObject({ status: "done" });
+      const types = seen.map(({ type }) => type);
+      expect(types.indexOf("checkpoint-failed")).toBeLessThan(types.indexOf("step-started"));
+      expect(seen.find(({ type }) => type === "checkpoint-failed")).toMatchObject({
+        ...{ trigger: "baseline", code: "storage.full" },
+      });
+      await session.idle();
+      disk.full = false;
 
-    expect((await session.workspace.history()).turns).toMatchObject([{ number: 1, protected: false }]);
-    const left = place.tree();
-    await expect(session.workspace.undo()).rejects.toMatchObject({
-      ...{ code: "undo.unprotected", details: { turn: "t1" } },
-    });
-    expect(place.tree()).toEqual(left);
-    // The failure is no switch that stays off: the next turn is protected again.
-    await session.close();
-    const next = await agentRig(place, [{ calls: [call("Bash", { command: "rm src/new.txt" })] }, { text: "Done." }]);
-    await using resumed = await next.resumeSession(session.id);
-    await play(resumed, "go on");
-    expect(await resumed.workspace.undo({ turn: "t2" })).toMatchObject({ result: "done", written: ["src/new.txt"] });
-    expect(place.tree()).toEqual(left);
-  });
+      expect((await session.workspace.history()).turns).toMatchObject([{ number: 1, protected: false }]);
+      const left = place.tree();
+      // Nothing was captured before it; with a checkpoint of before, that is what it is compared with.
+      const details = known
+        ? { turn: "t1", since: "c1", paths: ["src/a.txt", "src/b.txt", "src/new.txt"] }
+        : { turn: "t1" };
+      await expect(session.workspace.undo()).rejects.toMatchObject({ code: "undo.unprotected", details });
+      expect(place.tree()).toEqual(left);
+      // The failure is no switch that stays off: the next turn is protected again.
+      await session.close();
+      const next = await agentRig(place, [{ calls: [call("Bash", { command: "rm src/new.txt" })] }, { text: "Done." }]);
+      await using resumed = await next.resumeSession(session.id);
+      await play(resumed, "go on");
+      expect(await resumed.workspace.undo({ turn: "t2" })).toMatchObject({ result: "done", written: ["src/new.txt"] });
+      expect(place.tree()).toEqual(left);
+    },
+  );
 
   it("after its last step is refused with every path that the turn changed, also on the command line", async () => {
     await using place = new Playground();
