@@ -44,7 +44,6 @@ export function logRows(
     const equalTo = seen.get(checkpoint.ref);
     if (!all && turn === undefined && isEcho(checkpoint, equalTo, before)) continue;
     before = checkpoint;
-    seen.set(checkpoint.ref, checkpoint);
     if (!all && checkpoint.trigger === "interval" && turn === undefined) {
       const grows = fold !== undefined && fold.last.turn === checkpoint.turn;
       if (grows && fold !== undefined) rows.pop();
@@ -58,6 +57,8 @@ export function logRows(
     }
     fold = undefined;
     if (!all && isSurrounding(checkpoint)) continue;
+    // What is not shown is nothing to compare with.
+    seen.set(checkpoint.ref, checkpoint);
     if (turn !== undefined) rows.push({ kind: "turn", order: checkpoint.order, turn, checkpoint });
     else {
       const entry = history.entries.find((each) => each.kind === "restore" && each.name === `c${checkpoint.number}`);

@@ -52,7 +52,7 @@ interface Story {
 const text = (story: Story, { all = false, limit = 20 } = {}): string => {
   const history = { entries: [], ...story };
   return logText({ root, damaged: [], checkpoints: story.checkpoints }, logRows(history, all), {
-    ...{ home, now: at(15, 0), sessionName: sessionNames([first, second]), style: plainStyle, limit },
+    ...{ home, now: at(15, 0), sessionName: sessionNames([first, second]), style: plainStyle, limit, all },
     stored: { bytes: 1.8 * 1024 * 1024, shared: false },
   });
 };
@@ -79,6 +79,9 @@ describe("log", () => {
       [...text(story, { all }).matchAll(/^ {2}(c\d+) /gm)].map(([, name]) => name ?? "");
     expect(names(false)).toEqual(["c7", "c6", "c5", "c2", "c1"]);
     expect(text(story)).toContain("baseline, equal to c6");
+    expect(text(story, { all: true })).toMatch(
+      / c5 .* 2 files {3}window, quiescent\n.* c4 .* baseline, equal to c3 {2,}quiescent\n/,
+    );
     expect(names(true)).toEqual(["c7", "c6", "c5", "c4", "c3", "c2", "c1"]);
   });
 

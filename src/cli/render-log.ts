@@ -16,6 +16,8 @@ export interface LogView {
   readonly style: Style;
   /** Bytes of the store, and whether other roots share it. */
   readonly stored?: { readonly bytes: number; readonly shared: boolean } | undefined;
+  /** Whether everything was asked for: then each checkpoint's cause and consistency are told too. */
+  readonly all: boolean;
   /** Rows shown at most. */
   readonly limit: number;
 }
@@ -91,7 +93,7 @@ function cells(row: LogRow, amountWidth: number, view: LogView): Cell[] {
       `t${turn.number}`,
       turnTitle(turn),
       files,
-      { text: turnNotes(turn, now).join(", "), paint: style.dim },
+      { text: [...causeOf(checkpoint, view, true), ...turnNotes(turn, now)].join(", "), paint: style.dim },
     ];
   }
   const { checkpoint } = row;
@@ -104,9 +106,20 @@ function cells(row: LogRow, amountWidth: number, view: LogView): Cell[] {
     "",
     checkpointTitle(row),
     row.equalTo === undefined ? files : "",
-    partial === "" ? { text: state, paint: style.dim } : { text: partial, paint: style.yellow },
+    partial === ""
+      ? {
+          text: [...causeOf(checkpoint, view, checkpoint.label !== undefined), ...(state === "" ? [] : [state])].join(
+            ", ",
+          ),
+          paint: style.dim,
+        }
+      : { text: partial, paint: style.yellow },
   ];
 }
+
+/** `named`: the row's title does not say the cause. */
+const causeOf = (checkpoint: Checkpoint | undefined, { all }: LogView, named: boolean): readonly string[] =>
+  !all || checkpoint === undefined ? [] : [...(named ? [checkpoint.trigger] : []), checkpoint.consistency];
 
 const same = (text: string): string => text;
 

@@ -19,7 +19,10 @@ export const command = defineCommand({
         parse: (given) => (/^[1-9]\d{0,6}$/.test(given) && Number(given) <= 1_000_000 ? Number(given) : undefined),
         help: `rows at most; default ${limitDefault}`,
       }),
-      all: flag(["--all"], "also the checkpoints taken while a command ran, and around undo and restore"),
+      all: flag(
+        ["--all"],
+        "also the checkpoints taken while a command ran, and around undo and restore; with cause and consistency",
+      ),
     },
     operands: [],
     required: 0,
@@ -51,7 +54,15 @@ export const command = defineCommand({
           const sessionName = sessionNames(whole.sessions);
           const rows = logRows(history, options.all);
           await context.print(
-            logText(history, rows, { home: environment.home, now, sessionName, style, stored, limit }),
+            logText(history, rows, {
+              home: environment.home,
+              now,
+              sessionName,
+              style,
+              stored,
+              limit,
+              all: options.all,
+            }),
           );
         }
         return exit.done;
