@@ -6,8 +6,8 @@
  *    root it holds the commit lease, so that no session of the store does (C10). For other writers the gap is from the
  *    last byte compared to the rename.
  * 3. The permit is asked last of all (C5).
- * 4. Where changes are recorded, the record is durable before the commit (E3): the bytes are staged by then, so that what it
- *    says of modes is what will stand there.
+ * 4. Where changes are recorded, the record is durable before anything is made beside the target (E3): a kill leaves no
+ *    name that nobody knows of.
  * 5. An absent path is published by a step that never replaces. A file with several names is written in place, so that all
  *    its names change together; a failed write in place puts the old bytes back.
  */
@@ -36,6 +36,9 @@ const { O_WRONLY, O_CREAT, O_EXCL, O_NOFOLLOW, O_NONBLOCK, O_NOCTTY } = fs.const
 
 /** Leads the names of files being written. Nothing that bears it was ever published. */
 export const stagedPrefix = ".looprig-write-";
+
+/** What the process gives new files, asked once: asking changes it for a moment. */
+const newFileMode = 0o666 & ~process.umask();
 
 export interface CommitScope {
   readonly fileSystem: FileSystem;
@@ -124,23 +127,21 @@ async function commitStaged(
   const { fileSystem, path, permit, signal } = scope;
   const [staged, replaced] = [stagedName(), stagedName()];
   const name = baseName(path);
+  const mode = expected === undefined ? newFileMode : modeOf(expected.stat);
+  await permit.record?.([...made, changeOf(path, bytes, mode, expected)], {
+    signal,
+    staged: [staged, ...(expected === undefined ? [] : [replaced])].map((each) => joinPath(parentOf(path), each)),
+  });
   permit.assertHeld();
   const fd = fileSystem.open(directory.at(staged), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0o666);
   try {
-    let mode: number;
     try {
       writeAll(fileSystem, fd, bytes);
-      if (expected !== undefined) takeOver(fileSystem, fd, expected.stat);
-      mode = modeOf(fileSystem.fstat(fd));
+      takeOver(fileSystem, fd, { ...expected?.stat, mode });
       await fileSystem.fsyncLater(fd);
     } finally {
       fileSystem.close(fd);
     }
-    const before = expected && { kind: "file" as const, mode: modeOf(expected.stat), bytes: expected.bytes };
-    await permit.record?.([...made, { path, before, after: { kind: "file", mode, bytes } }], {
-      signal,
-      staged: [staged, ...(expected === undefined ? [] : [replaced])].map((each) => joinPath(parentOf(path), each)),
-    });
     const committed = await inSection(scope, () => {
       signal.throwIfAborted();
       if (expected !== undefined && !stands(fileSystem, directory, path, expected)) return false;
@@ -158,6 +159,17 @@ async function commitStaged(
   directory.sync();
   return true;
 }
+
+const changeOf = (
+  path: WorkspacePath,
+  bytes: Uint8Array,
+  mode: number,
+  expected: PresentFile | undefined,
+): FileChange => ({
+  path,
+  before: expected && { kind: "file", mode: modeOf(expected.stat), bytes: expected.bytes },
+  after: { kind: "file", mode, bytes },
+});
 
 const stagedName = (): string => `${stagedPrefix}${randomBytes(9).toString("hex")}`;
 
@@ -266,17 +278,21 @@ function stands(fileSystem: FileSystem, directory: Directory, path: WorkspacePat
   return now !== undefined && now.contentHash === expected.contentHash;
 }
 
-/** Owner where permitted, and permission bits; set-id bits are dropped, as by every write. */
-function takeOver(fileSystem: FileSystem, fd: number, { uid, gid, mode }: BigIntStats): void {
+/** Owner where there is one to keep and it is permitted, and permission bits; set-id bits are dropped, as by every write. */
+function takeOver(
+  fileSystem: FileSystem,
+  fd: number,
+  { uid, gid, mode }: { readonly uid?: bigint; readonly gid?: bigint; readonly mode: number },
+): void {
   const own = fileSystem.fstat(fd);
-  if (own.uid !== uid || own.gid !== gid) {
+  if (uid !== undefined && gid !== undefined && (own.uid !== uid || own.gid !== gid)) {
     try {
       fileSystem.fchown(fd, Number(uid), Number(gid));
     } catch (error) {
       if (errnoOf(error) === undefined) throw error;
     }
   }
-  fileSystem.fchmod(fd, Number(mode) & 0o777);
+  fileSystem.fchmod(fd, mode);
 }
 
 function discard(fileSystem: FileSystem, directory: Directory, name: string): void {

@@ -1,4 +1,6 @@
 /** The family of file tools: built once per loop, over one view of its files. */
+import { nodeFileSystem } from "../core/index.js";
+import type { FileSystem } from "../core/index.js";
 import { builtIn, defineTools } from "../tool/index.js";
 import type { ToolDefinition } from "../tool/index.js";
 import { edit } from "./edit.js";
@@ -13,13 +15,16 @@ import { write } from "./write.js";
 export type FileToolName = "Read" | "Write" | "Edit" | "List" | "Glob" | "Grep";
 
 /** `Read`, `Write`, `Edit`, `List`, `Glob` and `Grep`. They need no approval: what they change can be undone (T5). */
-export function fileTools(): ToolDefinition<FileToolName, readonly ["workspace"]> {
+export const fileTools = (): ToolDefinition<FileToolName, readonly ["workspace"]> => fileToolsOn(nodeFileSystem);
+
+/** The same on a given file system. */
+export function fileToolsOn(fileSystem: FileSystem): ToolDefinition<FileToolName, readonly ["workspace"]> {
   const definition = defineTools({
     name: "files",
     produces: ["Read", "Write", "Edit", "List", "Glob", "Grep"],
     requires: ["workspace"],
     build: ({ workspace }) => {
-      const files = new LoopFiles(workspace);
+      const files = new LoopFiles(workspace, fileSystem);
       return {
         Read: read(files),
         Write: write(files),
