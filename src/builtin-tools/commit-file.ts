@@ -37,7 +37,8 @@ const { O_WRONLY, O_CREAT, O_EXCL, O_NOFOLLOW, O_NONBLOCK, O_NOCTTY } = fs.const
 /** Leads the names of files being written. Nothing that bears it was ever published. */
 export const stagedPrefix = ".looprig-write-";
 
-/** What the process gives new files, asked once: asking changes it for a moment. */
+/** What the process gives new files. Asked once, when nothing writes yet: asking changes it for a moment. */
+// eslint-disable-next-line @typescript-eslint/no-deprecated -- deprecated for being asked beside threads that write
 const newFileMode = 0o666 & ~process.umask();
 
 export interface CommitScope {
