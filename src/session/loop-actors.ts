@@ -7,7 +7,6 @@ import type { NewEvent, SessionEvent } from "../session-store/index.js";
 import { bindTools } from "../tool/index.js";
 import type { AvailableBindings } from "../tool/index.js";
 import { createCommitSection, createObservations } from "../workspace/index.js";
-import type { OwnedObservations } from "../workspace/index.js";
 import type { LoopActor, SessionTree } from "./parts.js";
 
 /** Every loop that must live, with the id it has, and the events that start those that are new. */
