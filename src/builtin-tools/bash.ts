@@ -83,7 +83,7 @@ function shell(
       using permit = await workspace.coordinator.acquire({ operation: "whole-mutation" }, { signal });
       using top = files.open();
       const notes: string[] = [];
-      const output = new BoundedOutput();
+      const output = new BoundedOutput({ kept: workspace.outputs !== undefined });
       try {
         using directory = workingDirectory(top, cwd, notes);
         const exit = await runInGroup(fileSystem, {

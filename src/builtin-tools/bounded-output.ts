@@ -1,15 +1,25 @@
 /** The beginning and the end of an output of any size, in bounded memory. */
 
-const bytesMax = 16 * 1024;
+/** Of each end, where nothing keeps the rest. */
+const bytesShown = 16 * 1024;
+/** Of each end, where the loop keeps what it does not show. */
+const bytesKept = 2 * 1024 * 1024;
 
 export class BoundedOutput {
+  readonly #bytesMax: number;
+
   readonly #head: Buffer[] = [];
   #headBytes = 0;
   #tail: Buffer[] = [];
   #tailBytes = 0;
   #dropped = 0;
 
+  constructor({ kept = false }: { readonly kept?: boolean } = {}) {
+    this.#bytesMax = kept ? bytesKept : bytesShown;
+  }
+
   add(piece: Buffer): void {
+    const bytesMax = this.#bytesMax;
     const room = bytesMax - this.#headBytes;
     const first = piece.subarray(0, Math.max(0, room));
     if (first.length > 0) {
@@ -32,6 +42,7 @@ export class BoundedOutput {
 
   /** What was not UTF-8 is shown as U+FFFD. */
   text(): string {
+    const bytesMax = this.#bytesMax;
     const tail = Buffer.concat(this.#tail);
     const shown = tail.subarray(Math.max(0, tail.length - bytesMax));
     const dropped = this.#dropped + tail.length - shown.length;

@@ -13,7 +13,7 @@ import {
   nodeFileSystem,
 } from "../core/index.js";
 import type { CanonicalRoot, FileSystem, WorkspacePath } from "../core/index.js";
-import type { ChangeRecords, RecordedPermit, WorkspaceBinding } from "../tool/index.js";
+import type { ChangeRecords, KeptOutputs, RecordedPermit, WorkspaceBinding } from "../tool/index.js";
 import { createObservations } from "../workspace/index.js";
 import type {
   CommitSection,
@@ -43,16 +43,18 @@ export class LoopFiles {
   readonly fileSystem: FileSystem;
   readonly seen = new SeenTexts();
   readonly observations: WorkspaceObservations;
+  readonly outputs: KeptOutputs | undefined;
   readonly #coordinator: WorkspaceCoordinator;
   readonly #commits: CommitSection | undefined;
   readonly #records: ChangeRecords | undefined;
   #identity: { readonly dev: bigint; readonly ino: bigint } | undefined;
 
   constructor(workspace: WorkspaceBinding, fileSystem: FileSystem = nodeFileSystem) {
-    const { root, coordinator, observations, commits, records } = workspace;
+    const { root, coordinator, observations, commits, records, outputs } = workspace;
     this.root = root;
     this.fileSystem = fileSystem;
     this.observations = observations ?? createObservations({ root });
+    this.outputs = outputs;
     this.#coordinator = coordinator;
     this.#commits = commits;
     this.#records = records;

@@ -32,7 +32,8 @@ export const read = (files: LoopFiles): Tool =>
       required: ["file_path"],
       additionalProperties: false,
     }),
-    execute: (input) =>
+    execute: async (input) =>
+      keptOutput(files, input) ??
       files.look(files.locate(input.file_path), ({ path, observed, present }) => {
         const found = present();
         if (found === undefined) {
@@ -50,6 +51,28 @@ export const read = (files: LoopFiles): Tool =>
       }),
   });
 
+const outputName = /^output:[0-9a-f]{8}$/;
+/** Below what is shown of a line: programs write megabytes without an end of one, and all of it must be within reach. */
+const pieceChars = 1_000;
+
+/** An output that was too long to be shown, by the name its cut form gave it. A file of that name is found as `./output:…`. */
+function keptOutput({ outputs }: LoopFiles, input: ReadInput): ToolOutput | undefined {
+  const name = input.file_path;
+  if (outputs === undefined || !outputName.test(name)) return undefined;
+  const text = outputs.read(name);
+  if (text === undefined) {
+    return {
+      text: `${name} is not kept any more: only the last ones are, while the session runs. Call the tool again`,
+      isError: true,
+    };
+  }
+  // A NUL is what tells a text from other bytes; here everything is shown.
+  const lines = text.replaceAll("\0", "\u2400").replaceAll(longLine, "$&\n");
+  return show(name as WorkspacePath, { bytes: Buffer.from(lines, "utf8") }, input).output;
+}
+
+const longLine = new RegExp(`.{${pieceChars}}(?=.)`, "gu");
+
 export const missing = (path: WorkspacePath): LooprigError =>
   new LooprigError("file.missing", `Cannot find ${displayName(path || ".")}: there is no such file in the workspace`, {
     path,
@@ -60,7 +83,11 @@ interface Shown {
   readonly complete: boolean;
 }
 
-function show(path: WorkspacePath, { bytes }: PresentFile, { offset = 1, limit = linesMax }: ReadInput): Shown {
+function show(
+  path: WorkspacePath,
+  { bytes }: Pick<PresentFile, "bytes">,
+  { offset = 1, limit = linesMax }: ReadInput,
+): Shown {
   const form = textOf(bytes);
   if (form === undefined) return { output: notText(path, bytes), complete: false };
   const lines = linesOf(form.text);

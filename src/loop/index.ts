@@ -6,6 +6,7 @@ export { modelName } from "./model.js";
 export type { LanguageModel } from "./model.js";
 export { openTurn } from "./open-turn.js";
 export type { OpenStep, OpenTurn } from "./open-turn.js";
+export { OutputShelf } from "./output-shelf.js";
 export { defaultRetryPolicy } from "./retrying-model.js";
 export type { RetryPolicy } from "./retrying-model.js";
 export { parseScript } from "./script.js";

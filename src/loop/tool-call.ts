@@ -16,14 +16,14 @@ import type { ToolResult } from "../tool/index.js";
 import { interruptReason } from "./interrupt.js";
 import type { Timer } from "./timer.js";
 import { parseInput } from "./tool-input.js";
-import { boundedData, boundedText, errorText } from "./tool-output.js";
+import { boundedData, boundedText, errorText, resultCharsMax } from "./tool-output.js";
 import type { GatedCall, TurnHost, TurnTool } from "./turn-host.js";
 
 export const graceMs = 5_000;
 
 export interface CallScope {
   readonly tools: ReadonlyMap<string, TurnTool>;
-  readonly host: Pick<TurnHost, "live" | "approve" | "abandoned">;
+  readonly host: Pick<TurnHost, "live" | "approve" | "abandoned" | "keep">;
   /** Durable on return, with the step's ids. */
   readonly journal: (events: readonly NewEvent[]) => Promise<void>;
   readonly signal: AbortSignal;
@@ -111,7 +111,7 @@ async function execute(call: ToolCallPart, { tool, value }: Prepared, scope: Cal
   };
   const ran = Promise.resolve()
     .then(() => tool.execute(value, { signal: own.signal, callId, progress }))
-    .then(resultOutcome)
+    .then((result) => resultOutcome(result, (text) => host.keep?.(callId, text)))
     .catch((thrown: unknown) => error(errorText(thrown)));
   try {
     const outcome = await withGrace(ran, signal, timer);
@@ -127,11 +127,15 @@ async function execute(call: ToolCallPart, { tool, value }: Prepared, scope: Cal
   };
 }
 
-const resultOutcome = ({ text, data, isError }: ToolResult): Outcome => ({
-  outcome: isError ? "error" : "ok",
-  text: boundedText(text),
-  data: boundedData(data),
-});
+function resultOutcome({ text, data, isError }: ToolResult, keep: (text: string) => string | undefined): Outcome {
+  const name = text.length > resultCharsMax ? keep(text) : undefined;
+  const kept = name === undefined ? "" : `; Read shows all of them, as the file ${JSON.stringify(name)}`;
+  return {
+    outcome: isError ? "error" : "ok",
+    text: boundedText(text, resultCharsMax, kept),
+    data: boundedData(data),
+  };
+}
 
 /** What `work` resolves with, or undefined when it has not by `graceMs` after the abort. */
 function withGrace<T>(work: Promise<T>, signal: AbortSignal, timer: Timer): Promise<T | undefined> {

@@ -13,14 +13,15 @@ export const dataCharsMax = 200_000;
 /** The start of an output says what it is, the end how it ended. */
 const headShare = 0.6;
 
-export function boundedText(text: string, charsMax = resultCharsMax): string {
+/** `kept` says where all of it is. */
+export function boundedText(text: string, charsMax = resultCharsMax, kept = ""): string {
   if (text.length <= charsMax) return wellFormed(text);
   const head = Math.floor(charsMax * headShare);
   const tail = charsMax - head;
   const leftOut = text.length - head - tail;
   const start = wholeCharacters(text.slice(0, head));
   const end = wholeCharacters(text.slice(text.length - tail));
-  return `${start}\n[${leftOut} of ${text.length} characters are left out here]\n${end}`;
+  return `${start}\n[${leftOut} of ${text.length} characters are left out here${kept}]\n${end}`;
 }
 
 /** Data as it is journaled; undefined when it is too large or deep to be. */

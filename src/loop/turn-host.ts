@@ -26,6 +26,11 @@ export interface TurnHost {
    * in one call. Called also after the turn's signal has aborted: what happened is recorded.
    */
   journal(events: readonly NewEvent[]): Promise<void>;
+  /**
+   * An output that is too long to be shown: kept whole, and named, for a tool of the loop that can read it. Undefined where
+   * there is none.
+   */
+  keep?(callId: CallId, text: string): string | undefined;
   /** Not awaited; must not throw. */
   live(part: LivePart): void;
   /** Before each call of the model, retries not counted; `step` from 1. */

@@ -16,6 +16,7 @@ import type {
 } from "../workspace/index.js";
 import type {
   DelegateController,
+  KeptOutputs,
   PathObservation,
   ProcessBinding,
   ReadWorkspaceBinding,
@@ -105,7 +106,7 @@ function workspaceBinding(
   ended: AbortSignal | undefined,
   calls: CallScope,
 ): WorkspaceBinding {
-  const { root, coordinator, observations, commits, recording } = given;
+  const { root, coordinator, observations, commits, recording, outputs } = given;
   checkedRoot(tool, "workspace.root", root);
   checkMethods(tool, "workspace.coordinator", coordinator, ["acquire", "assertHealthy"]);
   try {
@@ -118,6 +119,7 @@ function workspaceBinding(
     checkMethods(tool, "workspace.observations", observations, ["withPath", "invalidateAll"]);
   }
   if (commits !== undefined) checkMethods(tool, "workspace.commits", commits, ["commit"]);
+  if (outputs !== undefined) checkMethods(tool, "workspace.outputs", outputs, ["read"]);
   return narrow<WorkspaceBinding>({
     root,
     coordinator: ofCoordinator,
@@ -126,8 +128,12 @@ function workspaceBinding(
       : { observations: observationsFacade(untilEnd(observations, "workspace", ended)) }),
     ...(commits === undefined ? {} : { commits: commitsFacade(untilEnd(commits, "workspace", ended)) }),
     ...(recording === true ? { records: recordsFacade(calls) } : {}),
+    ...(outputs === undefined ? {} : { outputs: outputsFacade(untilEnd(outputs, "workspace", ended)) }),
   });
 }
+
+const outputsFacade = (owned: () => KeptOutputs): KeptOutputs =>
+  narrow<KeptOutputs>({ read: (name) => owned().read(name) });
 
 const commitsFacade = (owned: () => CommitSection): CommitSection =>
   narrow<CommitSection>({ commit: async (step, options) => owned().commit(step, options) });

@@ -22,6 +22,14 @@ export interface WorkspaceBinding {
    * where no journal of changes is kept.
    */
   readonly records?: ChangeRecords | undefined;
+  /** Absent where outputs that are too long to be shown are not kept. */
+  readonly outputs?: KeptOutputs | undefined;
+}
+
+/** Outputs of tools of this loop that were longer than the model was shown. */
+export interface KeptOutputs {
+  /** By the name that the cut output gives; undefined when it is not kept (any more). */
+  read(name: string): string | undefined;
 }
 
 /** The right to know where the root is. There is no way to mutate in it. */

@@ -25,7 +25,9 @@ expectTypeOf<BindingsFor<["delegate"]>["sessionId"]>().toEqualTypeOf<SessionId>(
 expectTypeOf<BindingsFor<["delegate"]>["loopId"]>().toEqualTypeOf<LoopId>();
 // T2: a root and nothing to change it with
 expectTypeOf<keyof ReadWorkspaceBinding>().toEqualTypeOf<"root">();
-expectTypeOf<keyof WorkspaceBinding>().toEqualTypeOf<"root" | "coordinator" | "observations" | "commits" | "records">();
+expectTypeOf<keyof WorkspaceBinding>().toEqualTypeOf<
+  "root" | "coordinator" | "observations" | "commits" | "records" | "outputs"
+>();
 // a list that the compiler cannot look into may lack any of them
 expectTypeOf<BindingsFor<readonly Capability[]>["workspace"]>().toEqualTypeOf<WorkspaceBinding | undefined>();
 expectTypeOf<BindingsFor<readonly ("process" | "workspace")[]>>().not.toExtend<{ process: unknown }>();

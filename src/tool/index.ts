@@ -7,6 +7,7 @@ export type {
   DelegateController,
   FileChange,
   FileState,
+  KeptOutputs,
   Observation,
   PathObservation,
   ProcessBinding,

@@ -17,6 +17,8 @@ const speaker = (
   name: string,
   execute: (input: object, context: { readonly progress: (text: string) => void }) => ToolOutput,
 ): ToolDefinition => defineTool({ name, description: "Answers", inputSchema: anything, execute });
+/** More than one answer holds, and little enough to be read to its end. */
+const numbers = Array.from({ length: 30_000 }, (_, i) => `line ${i}`).join("\n");
 const ten = "x".repeat(10_000_000);
 
 /** Bounded for the model and on record, and text that every server takes. */
@@ -33,6 +35,7 @@ describe("output of 10 MB", () => {
   const scene = new HostileScene({
     tools: [
       speaker("Text", () => ten),
+      speaker("Lines", () => numbers),
       speaker("Throws", () => {
         throw new Error(ten);
       }),
@@ -54,10 +57,35 @@ describe("output of 10 MB", () => {
     });
   });
 
-  it("of a tool is cut in the middle, says so, and is the same after a restart", async () => {
-    expect(bounded(await scene.call("Text", {}))).toMatch(
-      /^x+\n\[9950000 of 10000000 characters are left out here\]\nx+$/,
+  /** All of an output that was cut, as the model can read it piece by piece. */
+  async function readWhole(text: string): Promise<string> {
+    const name = /; Read shows all of them, as the file "(output:[0-9a-f]{8})"\]/.exec(text)?.[1] ?? "";
+    let lines = "";
+    for (let offset: number | undefined = 1; offset !== undefined;) {
+      const { told } = await scene.turn([[calls("Read", { file_path: name, offset }), finish("tool-calls")]]);
+      const piece = told[0]?.text ?? "";
+      lines += piece.replaceAll(/^ *\d+\t/gm, "").replace(/\n\[lines .*$/s, "\n");
+      const next: string | undefined = /go on with offset (\d+)\]$/.exec(piece)?.[1];
+      offset = next === undefined ? undefined : Number(next);
+    }
+    return lines;
+  }
+
+  it("of a tool is cut in the middle, and says how to read all of it", async () => {
+    const text = bounded(await scene.call("Text", {}));
+    expect(text).toMatch(
+      /^x+\n\[9950000 of 10000000 characters are left out here; Read shows all of them, as .*\]\nx+$/,
     );
+    const lines = bounded(await scene.call("Lines", {}));
+    expect(await readWhole(lines)).toBe(`${numbers}\n`);
+  });
+  it("of a command is kept as well, without an end of a line too", async () => {
+    const text = bounded(await scene.call("Bash", { command: "head -c 200000 /dev/zero | tr '\\0' y; echo end" }));
+    expect((await readWhole(text)).replaceAll("\n", "")).toBe(`${"y".repeat(200_000)}end`);
+  });
+  it("that is not kept any more is said to be so", async () => {
+    expect(bounded(await scene.call("Read", { file_path: "output:00000000" }))).toMatch(/not kept any more.*again$/);
+    expect(bounded(await scene.call("Read", { file_path: "./output:00000000" }))).toMatch(/no such file/);
   });
   it("that a tool throws is cut like any other", async () => {
     expect(bounded(await scene.call("Throws", {}))).toContain("characters are left out here");
@@ -101,7 +129,7 @@ describe("output of 10 MB", () => {
     );
     expect(text).toMatch(/^begin\nx+/);
     expect(text).toMatch(/x+\nend$/);
-    expect(text).toMatch(/\d+ bytes/);
+    expect(text).toMatch(/\d+ of \d+ characters are left out here; Read shows/);
   });
   it("of a command that is no text is text all the same", async () => {
     expect(bounded(await scene.call("Bash", { command: "head -c 3000000 /dev/urandom" }))).toContain("\ufffd");
