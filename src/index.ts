@@ -156,6 +156,7 @@ export type {
   FileChange,
   FileState,
   InferInput,
+  KeptOutputs,
   NeedsApproval,
   Observation,
   PathObservation,
