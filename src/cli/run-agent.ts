@@ -208,7 +208,7 @@ class AgentWork {
 
   async #changes(number: number): Promise<readonly FileDiff[]> {
     const diffs: FileDiff[] = [];
-    for await (const diff of this.#session.workspace.diff({ from: `t${number}^`, to: `t${number}` })) diffs.push(diff);
+    for await (const diff of this.#session.workspace.diff({ turn: `t${number}` })) diffs.push(diff);
     return diffs;
   }
 }

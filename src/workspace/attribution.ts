@@ -98,10 +98,11 @@ export class Attribution {
   by(path: WorkspacePath, present: TreeEntry | undefined, asker: SessionId | undefined): ChangedBy {
     const found = this.explanationOf(path, present);
     if (found === undefined) return this.#runningNow() ?? { kind: "foreign" };
-    const { sessionId, turnId, turn, strength, tool } = found;
+    const { sessionId, turnId, turn, strength } = found;
+    const tool = found.tool === undefined ? {} : { tool: found.tool };
     return sessionId === asker
-      ? { kind: "session", strength, sessionId, turnId, turn, ...(tool === undefined ? {} : { tool }) }
-      : { kind: "other-session", strength, sessionId, turn };
+      ? { kind: "session", strength, sessionId, turnId, turn, ...tool }
+      : { kind: "other-session", strength, sessionId, turn, ...tool };
   }
 
   /** Why a path that is not explained is left alone: another session is at work on it, or nobody knows whose it is. */

@@ -19,5 +19,6 @@ export type ChangedBy =
       readonly strength: "recorded" | "window";
       readonly sessionId: SessionId;
       readonly turn?: number;
+      readonly tool?: string;
     }
   | { readonly kind: "foreign" };

@@ -150,6 +150,6 @@ async function countChanged(
 ): Promise<number> {
   const turn = history.turns.find((each) => each.number === number);
   if (turn === undefined) return 0;
-  const changes = await netChanges(owned.reader.store, history, turn, result.tree, options);
+  const changes = await netChanges(owned.reader.store, history, turn, async () => result.tree, options);
   return changes.filter((change) => entryKind(change) !== "directory").length;
 }

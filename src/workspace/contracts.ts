@@ -246,9 +246,13 @@ export interface WorkspaceView extends AsyncDisposable {
   holder(options?: Abortable): Promise<(LeaseHolder & { readonly root: string }) | undefined>;
   /** What differs between `since` (default: the last checkpoint) and the live tree, and who did it. */
   changes(options?: Abortable & { readonly since?: RefLike | undefined }): Promise<readonly Change[]>;
-  /** Default: the newest turn that changed something, from its start to its end. `from` alone compares with `now`. */
+  /**
+   * `turn`: what that turn itself changed, without what others wrote meanwhile; not together with `from` or `to`. Default:
+   * the newest turn that changed something. `from` alone compares with `now`.
+   */
   diff(
     options?: Abortable & {
+      readonly turn?: string | undefined;
       readonly from?: RefLike | undefined;
       readonly to?: RefLike | undefined;
       readonly paths?: readonly string[] | undefined;

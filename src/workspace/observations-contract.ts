@@ -18,8 +18,6 @@ export interface WorkspaceObservations {
 export interface OwnedObservations extends WorkspaceObservations {
   /** Drops what was seen of these paths and of all that lies below them: they were changed beneath the loop (C8). */
   forget(paths: Iterable<string>): void;
-  /** Drops everything. */
-  forgetAll(): void;
 }
 
 /** One path within its critical section. */

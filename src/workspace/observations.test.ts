@@ -92,3 +92,15 @@ it("runs one at a time per path, in the order asked, and other paths beside it",
     { numRuns: 100 },
   );
 });
+
+it("forgets what was changed beneath the loop, and all that lies below it, and nothing else (C8)", async () => {
+  const observations = createObservations({ root });
+  const paths = ["a", "a/b/c", "ab", "d/e", "f"];
+  for (const path of paths) await observations.withPath(path, async (observed) => observed.record(present(path)));
+  observations.forget(["a", "/project/d/e", "never/seen"]);
+  expect(await Promise.all(paths.map((path) => lastOf(observations, path)))).toEqual([
+    ...[undefined, undefined, present("ab"), undefined, present("f")],
+  ]);
+  observations.forget([root]);
+  expect(await lastOf(observations, "f")).toBeUndefined();
+});

@@ -67,7 +67,6 @@ export function createObservations({ root, fold, pathsMax = 10_000 }: Observatio
       const changed = new Set(Array.from(paths, (path) => keyOf(path, root, fold)));
       for (const key of seen.keys()) if (isBelowOneOf(key, changed)) seen.delete(key);
     },
-    forgetAll: () => seen.clear(),
   };
 }
 

@@ -170,7 +170,8 @@ async function planEntry(
   const from = await reader.store.open(entry.from, options);
   const to = entry.to === present.ref ? present : await reader.store.open(entry.to, options);
   const turn = turnNamed(history, entry.name);
-  const own = turn === undefined ? undefined : await netChanges(reader.store, history, turn, present, options);
+  const own =
+    turn === undefined ? undefined : await netChanges(reader.store, history, turn, async () => present, options);
   const ownAt = new Map(own?.map((change) => [change.path, change]));
   // Conflicts name whoever came later, and whoever wrote at the same time.
   const since = Math.min(entry.order, ...(own ?? []).map(({ openOrder }) => openOrder)) - 1;

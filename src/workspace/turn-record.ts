@@ -1,6 +1,6 @@
 /** From what the journals say of a turn to the changes that are its own: recorded writes, and what differs in its windows. */
 import { isLooprigError, parseWorkspacePath } from "../core/index.js";
-import type { Abortable, WorkspacePath } from "../core/index.js";
+import type { Abortable } from "../core/index.js";
 import type { Tree, WorkspaceStore } from "../workspace-store/index.js";
 import type { TurnSummary } from "./contracts.js";
 import { parseEntryId } from "./entry-id.js";
@@ -52,21 +52,24 @@ export async function netChanges(
   store: WorkspaceStore,
   history: FoldedHistory,
   turn: TurnSummary,
-  present: Tree,
+  present: () => Promise<Tree>,
   options: Abortable = {},
 ): Promise<readonly OwnChange[]> {
-  const changes = history.writes.filter((write) => write.turn === turn.number).flatMap(changesOf);
+  const unsettled = turn.state === "unsettled";
+  const own = history.writes.filter((write) => write.turn === turn.number);
+  // Looking at the tree as it is now is a walk: only when its answer matters.
+  const now = unsettled || own.some(({ finished }) => !finished) ? await present() : undefined;
+  const changes = own.flatMap(changesOf);
   const spans: readonly WindowSpan[] = [
     ...history.windows.filter((window) => window.turn === turn.number),
-    ...(turn.state === "unsettled" ? foreseen(history, turn, present) : []),
+    ...(now !== undefined && unsettled ? foreseen(history, turn, now) : []),
   ];
   for (const span of spans) {
     const from = await store.open(span.from, options);
-    const to = span.to === present.ref ? present : await store.open(span.to, options);
+    const to = span.to === now?.ref ? now : await store.open(span.to, options);
     for await (const change of store.diff(from, to, options)) changes.push(inWindow(change, span));
   }
-  const lookup = (path: WorkspacePath): ReturnType<Tree["lookup"]> => present.lookup(path);
-  return composeChanges(await withoutUndone(changes, lookup));
+  return composeChanges(now === undefined ? changes : await withoutUndone(changes, (path) => now.lookup(path)));
 }
 
 function foreseen(history: FoldedHistory, turn: TurnSummary, present: Tree): readonly WindowSpan[] {

@@ -3,6 +3,7 @@ import { LooprigError, SnapshotError, displayName, parseWorkspacePath, signalOf 
 import type { Abortable, CanonicalRoot, LeaseHolder, SessionId, SnapshotRef, WorkspacePath } from "../core/index.js";
 import type { Tree, TreeChange, TreeEntry } from "../workspace-store/index.js";
 import { Attribution } from "./attribution.js";
+import { invalid } from "./capture-rules.js";
 import type {
   Change,
   Checkpoint,
@@ -13,6 +14,7 @@ import type {
   RestorePlan,
   RootHistory,
   WorkspaceView,
+  TurnSummary,
 } from "./contracts.js";
 import { describeChange, fileDiff } from "./file-diff.js";
 import type { ReadSide } from "./file-diff.js";
@@ -20,9 +22,10 @@ import type { FoldedHistory } from "./history.js";
 import { readLiveFile } from "./live-file.js";
 import { makePlan } from "./planning.js";
 import { parsePurpose } from "./restore-purpose.js";
-import { resolveRef } from "./references.js";
+import { resolveRef, resolveTurn } from "./references.js";
 import { holderOf } from "./root-holder.js";
 import type { RootReader } from "./root-reader.js";
+import { netChanges } from "./turn-record.js";
 
 export class RootView implements WorkspaceView {
   protected readonly reader: RootReader;
@@ -67,16 +70,20 @@ export class RootView implements WorkspaceView {
     signal,
     ...asked
   }: Abortable & {
+    turn?: string | undefined;
     from?: RefLike | undefined;
     to?: RefLike | undefined;
     paths?: readonly string[] | undefined;
   } = {}): AsyncIterable<FileDiff> {
     const history = await this.reader.history({ signal });
-    const span = asked.from === undefined && asked.to === undefined ? lastTurn(history) : given(history, asked);
+    const turn = turnAsked(history, asked);
+    const span = turn === undefined ? given(history, asked) : spanOf(turn);
     if (span === undefined) return;
     const [from, to] = [await this.reader.tree(span.from, { signal }), await this.reader.tree(span.to, { signal })];
     const paths = asked.paths?.map((path) => parseWorkspacePath(path));
+    const own = turn === undefined || turn === "none" ? undefined : await this.#ownPaths(history, turn, { signal });
     for await (const change of this.reader.store.diff(from, to, { signal, paths })) {
+      if (own?.has(change.path) === false) continue;
       yield await fileDiff(change, this.#side(span.from), this.#side(span.to), { signal });
     }
   }
@@ -158,6 +165,12 @@ export class RootView implements WorkspaceView {
     return named;
   }
 
+  async #ownPaths(history: FoldedHistory, turn: TurnSummary, options: Abortable): Promise<ReadonlySet<WorkspacePath>> {
+    const present = (): Promise<Tree> => this.reader.tree("now", options);
+    const own = await netChanges(this.reader.store, history, turn, present, options);
+    return new Set(own.map(({ path }) => path));
+  }
+
   #side(ref: SnapshotRef | "now"): ReadSide {
     return (entry, change) =>
       ref === "now"
@@ -194,12 +207,26 @@ interface Span {
   readonly to: SnapshotRef | "now";
 }
 
-/** The newest turn that changed something. */
-function lastTurn(history: RootHistory): Span | undefined {
-  const turn = history.turns.findLast(
-    (each) => each.from !== undefined && each.to !== undefined && each.from !== each.to,
-  );
-  return turn?.from === undefined || turn.to === undefined ? undefined : { from: turn.from, to: turn.to };
+/** The turn whose own changes are asked for; undefined when two trees are. */
+function turnAsked(
+  history: RootHistory,
+  { turn, from, to }: { readonly turn?: string | undefined; readonly from?: unknown; readonly to?: unknown },
+): TurnSummary | "none" | undefined {
+  const trees = from !== undefined || to !== undefined;
+  if (turn === undefined) return trees ? undefined : (history.turns.findLast(hasChanged) ?? "none");
+  if (trees) throw invalid("turn", turn, "a turn, or `from` and `to`");
+  return resolveTurn(history, turn);
+}
+
+/** Every turn is between two trees; of a loop's turn only a part of what differs is its own. */
+const hasChanged = ({ kind, changed, from, to }: TurnSummary): boolean =>
+  from !== undefined && to !== undefined && (kind === "command" ? from !== to : changed > 0);
+
+/** A turn that was cut short and not settled ends where the tree is now. */
+function spanOf(turn: TurnSummary | "none"): Span | undefined {
+  if (turn === "none" || turn.from === undefined) return undefined;
+  const to = turn.state === "unsettled" ? "now" : turn.to;
+  return to === undefined ? undefined : { from: turn.from, to };
 }
 
 function given(

@@ -41,6 +41,7 @@ export const command = defineCommand({
         const history = await view.history({ signal });
         const span =
           a === undefined ? lastTurn(history, sessionOf(context, history)) : { from: a.ref, to: b?.ref ?? "now" };
+        const asked = span !== undefined && "turn" in span ? { turn: span.turn } : span;
         if (span === undefined) {
           if (globals.json) await context.document("diff", place.root, diffDocument("now", "now", []));
           else if (!place.choice.known) await sayWithoutHistory(context, place);
@@ -54,7 +55,7 @@ export const command = defineCommand({
           named: [...new Set([span.from, span.to])].map((ref) => (ref === "now" ? "here" : ref)).join(" or "),
         });
         const diffs: FileDiff[] = [];
-        for await (const diff of view.diff({ ...span, paths, signal })) {
+        for await (const diff of view.diff({ ...asked, paths, signal })) {
           if (globals.json || options.stat) diffs.push(diff);
           else await context.print(colourDiff(await diff.text(), style));
           if (context.environment.stdout.closed) break;
@@ -74,14 +75,18 @@ function pathOf(a: RefArgument | undefined, b: RefArgument | undefined): RefArgu
   return a?.path ?? b?.path;
 }
 
-/** The newest turn that changed something, from its start to its end. */
-function lastTurn(history: RootHistory, session: string | undefined): { from: string; to: string } | undefined {
+/** The newest turn that changed something: what it changed itself, between its start and its end. */
+function lastTurn(
+  history: RootHistory,
+  session: string | undefined,
+): { readonly turn: string; readonly from: string; readonly to: string } | undefined {
   const turn = history.turns.findLast(
     (each) =>
       (session === undefined || each.sessionId === session) &&
       each.from !== undefined &&
       each.to !== undefined &&
-      each.from !== each.to,
+      (each.kind === "command" ? each.from !== each.to : each.changed > 0),
   );
-  return turn === undefined ? undefined : { from: `t${turn.number}^`, to: `t${turn.number}` };
+  const name = turn === undefined ? undefined : `t${turn.number}`;
+  return name === undefined ? undefined : { turn: name, from: `${name}^`, to: name };
 }

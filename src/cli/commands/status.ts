@@ -1,6 +1,6 @@
 import { isLooprigError } from "../../core/index.js";
 import type { Context } from "../context.js";
-import type { FileDiff, RestorePlan, RootHistory, WorkspaceView } from "../../workspace/index.js";
+import type { FileDiff, RefLike, RestorePlan, RootHistory, TurnSummary, WorkspaceView } from "../../workspace/index.js";
 import { defineCommand } from "../command.js";
 import { statusDocument } from "../documents.js";
 import { spanOf } from "../diff-counts.js";
@@ -60,12 +60,29 @@ async function undoable(context: Context, view: WorkspaceView, history: RootHist
   let more = false;
   if (span !== undefined) {
     // Undo goes from what the entry left to what it found; people want to read what it did.
-    for await (const diff of view.diff({ from: span.to, to: span.from, signal })) {
+    const what = plan.entry.startsWith("t") ? { turn: plan.entry } : { from: span.to, to: span.from };
+    for await (const diff of view.diff({ ...what, signal })) {
       more = changed.length === listedMax;
       // Counting lines reads both sides: what is not shown is not read.
       if (more) break;
       changed.push(diff);
     }
   }
-  return { plan, turn: history.turns.find((turn) => `t${turn.number}` === plan.entry), changed, more };
+  const turn = history.turns.find(({ number }) => `t${number}` === plan.entry);
+  const authors =
+    turn?.kind === "prompt" && span !== undefined ? await authorsOf(view, turn, span.to, signal) : new Map();
+  return { plan, turn, changed, more, authors };
+}
+
+/** Who left the paths that the turn changed as they are now. */
+async function authorsOf(
+  view: WorkspaceView,
+  turn: TurnSummary,
+  since: RefLike,
+  signal: AbortSignal,
+): Promise<Undoable["authors"]> {
+  const changes = await view.changes({ since, signal });
+  return new Map(
+    changes.flatMap(({ path, by }) => (by.kind !== "foreign" && by.turn === turn.number ? [[path, by]] : [])),
+  );
 }
