@@ -104,9 +104,12 @@ export type SessionDelta =
 /** A turn under way: its events and live parts as they come, and its end. */
 export interface Turn extends AsyncIterable<SessionEvent | SessionDelta> {
   readonly id: TurnId;
-  /** `t<number>`. */
+  /** `t<number>`; 0 while it waits to begin. */
   readonly number: number;
-  /** Never rejects. */
+  /**
+   * Resolves when the turn's end is on record, with the capture that the policy requires there; if nothing waits behind it,
+   * when the session is idle. Never rejects.
+   */
   readonly done: Promise<TurnResult>;
 }
 
@@ -117,13 +120,17 @@ export type GateAnswer = { readonly approve: true } | { readonly approve: false;
 export interface Session extends AsyncDisposable {
   readonly id: SessionId;
   readonly fingerprint: string;
-  /** Queued while a turn runs. Rejects when the session is closed, faulted, or the signal aborts before it is admitted. */
+  /**
+   * Queued while a turn runs. Rejects with `session.closed`, `session.faulted` (a required checkpoint failed), `option.invalid`
+   * (a blank input), the error of a lost lease, and the signal's reason when it has aborted. A signal that aborts later ends
+   * the turn as interrupted, wherever it is; one that still waits is never begun.
+   */
   submit(input: string, options?: Abortable): Promise<Turn>;
   /** From `from` (default 1), without gap or repeat; goes on with what comes until the signal aborts or the session closes. */
   events(options?: Abortable & { readonly from?: number | undefined }): AsyncIterable<SessionEvent>;
-  /** Resolves when no turn runs and none is queued. */
+  /** Resolves when no turn runs, none is queued, and the captures of the policy are done. An abort rejects with its reason. */
   idle(options?: Abortable): Promise<void>;
-  /** Ends the running turn as interrupted; resolves when it is and `session-idle` is journaled. */
+  /** Ends the running turn as interrupted; resolves when it is and `session-idle` is journaled. What waits goes on after that. */
   interrupt(options?: { readonly reason?: string | undefined }): Promise<void>;
   /** Answers an open gate (T5). `session.unknown_gate` */
   respond(gateId: string, answer: GateAnswer): Promise<void>;
@@ -131,6 +138,9 @@ export interface Session extends AsyncDisposable {
   setActiveLoop(name: string): Promise<LoopId>;
   /** Throws `workspace.unavailable` where the rig has no placement (P2). */
   readonly workspace: Workspace;
-  /** Admits nothing more, ends the running turn and those that wait as interrupted, and releases the leases. Idempotent. The rig's storage stays open. */
+  /**
+   * Admits nothing more, ends the running turn and those that wait as interrupted, waits for required captures, cancels
+   * best-effort ones, and releases the leases. Idempotent. The rig's storage stays open.
+   */
   close(): Promise<void>;
 }
