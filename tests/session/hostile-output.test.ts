@@ -187,8 +187,10 @@ describe("a command that", () => {
   });
 
   it("leaves a process in a session of its own is answered all the same", async () => {
-    const { told } = await scene.call("Bash", { command: "setsid sleep 60 & echo $!" });
-    const pid = Number(/^(\d+)$/.exec(told[0]?.text ?? "")?.[1]);
+    // Not before it has left the group.
+    const command = 'setsid sleep 60 & until [ "$(cut -d" " -f6 /proc/$!/stat)" = $! ]; do :; done; echo $!';
+    const { told } = await scene.call("Bash", { command });
+    const pid = Number(/^(\d+)$/m.exec(told[0]?.text ?? "")?.[1]);
     expect(told[0]?.type).toBe("text");
     // It is outside of what is ended (docs say so); here the test does it.
     process.kill(pid, "SIGKILL");
