@@ -168,7 +168,7 @@ function author(by: ChangedBy): object {
     strength: by.strength,
     session: by.sessionId,
     ...(by.turn === undefined ? {} : { turn: turnName(by.turn) }),
-    ...(by.kind === "session" && by.tool !== undefined ? { tool: by.tool } : {}),
+    ...(by.tool === undefined ? {} : { tool: by.tool }),
   };
 }
 

@@ -29,6 +29,7 @@ const undoable: StatusData["undoable"] = {
   turn: turn(1),
   changed: [fileDiff("src/parse.js", 2, 1), fileDiff("src/round.js", 1, 1)],
   more: false,
+  authors: new Map(),
 };
 const changes = [foreignChange("README.md"), foreignChange("notes.md", "added")];
 
@@ -68,6 +69,21 @@ describe("status", () => {
     expect(
       text({ changes: [{ path: path("src/parse.js"), kind: "edited", entry: "file", captured: true, by }] }),
     ).toContain('t1 "make the tests pass", 3f9a, since c2\n  M src/parse.js            Edit\n');
+  });
+
+  test("tells an agent's own writes by their tool, and what its commands left as not proven ours", () => {
+    const of = { kind: "other-session", sessionId: first, turn: 1 } as const;
+    const authors = new Map([
+      [path("src/parse.js"), { ...of, strength: "recorded", tool: "Edit" } as const],
+      [path("src/round.js"), { ...of, strength: "window" } as const],
+    ]);
+    expect(text({ undoable: { ...undoable, authors } })).toContain(
+      [
+        't1 "make the tests pass", 3f9a, can be undone',
+        "  M src/parse.js  +2 -1     Edit",
+        "  M src/round.js  +1 -1     in the window, not proven ours\n",
+      ].join("\n"),
+    );
   });
 
   test("says of a command's changes that they are not proven ours", () => {
@@ -123,11 +139,11 @@ describe("status", () => {
     const env = path(".env");
     const changed = [fileDiff(".env", 0, 0), fileDiff("src/parse.js", 1, 1)];
     const partly = plan({ writes: [path("src/parse.js")], kept: [{ path: env, reason: "omitted" }], omitted: [env] });
-    const some = text({ undoable: { plan: partly, turn: turn(1), changed, more: false } });
+    const some = text({ undoable: { plan: partly, turn: turn(1), changed, more: false, authors: new Map() } });
     expect(some).toMatch(/^ {2}M \.env +not captured$/m);
     expect(some).toMatch(/\nlooprig undo takes back t1; 1 path was not captured\.\n$/);
     const none = { ...partly, writes: [] };
-    const shown = { plan: none, turn: turn(1), changed, more: false };
+    const shown = { plan: none, turn: turn(1), changed, more: false, authors: new Map() };
     expect(text({ undoable: shown })).toMatch(
       /3f9a, not captured\n[^]*\nlooprig undo cannot take back t1: 1 path was not captured\.\n$/,
     );

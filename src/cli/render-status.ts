@@ -1,6 +1,14 @@
 /** What changed since the last checkpoint, by whom, and what can be undone. Pure. */
 import type { LeaseHolder, SessionId, WorkspacePath } from "../core/index.js";
-import type { Change, Checkpoint, FileDiff, RestorePlan, RootHistory, TurnSummary } from "../workspace/index.js";
+import type {
+  Change,
+  ChangedBy,
+  Checkpoint,
+  FileDiff,
+  RestorePlan,
+  RootHistory,
+  TurnSummary,
+} from "../workspace/index.js";
 import { count } from "./amounts.js";
 import { changeLines } from "./change-lines.js";
 import type { LineCount } from "./change-lines.js";
@@ -26,6 +34,8 @@ export interface Undoable {
   /** What the entry changed, before to after: at most `listedMax`, and whether that is not all. */
   readonly changed: readonly FileDiff[];
   readonly more: boolean;
+  /** Who left the present bytes of a path, for the paths that are not known to be the turn's as a whole. */
+  readonly authors: ReadonlyMap<WorkspacePath, ChangedBy>;
 }
 
 /** Paths listed of one author; a listing that scrolls away says less than its end. */
@@ -106,7 +116,7 @@ function changeSections(data: StatusData, view: StatusView): readonly string[] {
     ...changeLines(
       changes.slice(0, listedMax).map(({ path, kind, entry, by }) => ({
         ...{ path, kind, entry },
-        note: by.kind === "session" ? by.tool : undefined,
+        note: by.kind === "foreign" ? undefined : by.tool,
       })),
       view.style,
     ),
@@ -146,11 +156,19 @@ function undoableSection({ undoable }: StatusData, { sessionName, style }: Statu
   const uncaptured = new Set<string>(plan.omitted);
   const lines = undoable.changed.map((diff) => ({
     ...{ path: diff.path, kind: diff.kind, entry: diff.entry, lines: lineCountOf(diff) },
-    note: stopped.has(diff.path) ? "changed since" : uncaptured.has(diff.path) ? "not captured" : undefined,
+    note: stopped.has(diff.path)
+      ? "changed since"
+      : uncaptured.has(diff.path)
+        ? "not captured"
+        : authorNote(undoable.authors.get(diff.path)),
   }));
   const more = undoable.more ? ["  … and more; looprig diff --stat lists all"] : [];
   return [title, ...changeLines(lines, style), ...more];
 }
+
+/** In an agent's turn each path has its own author: the file tool that wrote it, or a command in whose window it changed. */
+const authorNote = (by: ChangedBy | undefined): string | undefined =>
+  by === undefined || by.kind === "foreign" ? undefined : by.strength === "window" ? unproven : by.tool;
 
 /** Whether undo would have nothing to do: what the entry changed was not captured. */
 export const isIdle = (plan: RestorePlan): boolean =>
