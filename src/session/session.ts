@@ -316,7 +316,8 @@ export class RunningSession implements Session {
     if (this.#broken !== undefined) return;
     this.#broken = error;
     this.#endQueue(({ turn }) => turn.end(this.#lost(turn, error)));
-    this.#current?.abort.abort(new Error("the session lost its lease"));
+    const why = isLeaseLoss(error) ? "the session lost its lease" : "the session could not go on";
+    this.#current?.abort.abort(new Error(why));
   }
 
   #lost(turn: LiveTurn, error: Error | undefined): Parameters<LiveTurn["end"]>[0] {

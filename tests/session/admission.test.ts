@@ -5,7 +5,9 @@ import type { ScriptStep } from "../../src/loop/index.js";
 import type { Session } from "../../src/session/index.js";
 import { createMemoryStorage } from "../../src/storage/index.js";
 import { Playground } from "../playground.js";
-import { heldModel, journalOf, only, partsOf, rigOn, until, waiter, wrote } from "./scenes.js";
+import { ManualTimer } from "../../src/loop/testing/manual-timer.js";
+import { defineTool, jsonSchema } from "../../src/tool/index.js";
+import { Moment, heldModel, journalOf, only, partsOf, rigOn, until, waiter, wrote } from "./scenes.js";
 
 const says = (...texts: readonly string[]): readonly ScriptStep[] => texts.map((text) => ({ text }));
 
@@ -233,6 +235,41 @@ describe("C5: a session that loses its lease", () => {
     await session.close();
     expect(await (await other.submit("d")).done).toMatchObject({ status: "done", text: "Mine." });
     await other.close();
+  });
+});
+
+describe("C6: a tool that does not end when it is interrupted", () => {
+  it("is given 5 s; then the session is idle, and its captures are fuzzy until the tool ends after all", async () => {
+    await using place = new Playground();
+    const timer = new ManualTimer();
+    const [begun, go] = [new Moment(), new Moment()];
+    const deaf = defineTool({
+      name: "Deaf",
+      description: "Listens to no signal",
+      inputSchema: jsonSchema({ type: "object" }),
+      execute: async () => {
+        begun.reach();
+        await go.reached;
+        return "at last";
+      },
+    });
+    const steps = [{ calls: [{ tool: "Deaf", input: {} }] }, ...says("Two.")];
+    await using session = await (await rigOn(place, { tools: [deaf], steps, world: { timer } })).startSession();
+    const turn = await session.submit("a");
+    await begun.reached;
+    const interrupted = session.interrupt();
+    await timer.waitsFor(5_000);
+    timer.advance(5_000);
+    await interrupted;
+    expect(await turn.done).toMatchObject({ status: "interrupted" });
+    expect(only(await journalOf(await place.storage(), session.id), "tool-done")).toMatchObject([
+      { outcome: "unknown" },
+    ]);
+    expect(await session.workspace.checkpoint()).toMatchObject({ consistency: "fuzzy" });
+    go.reach();
+    // The call settles in steps of its own.
+    await new Promise((resolve) => setImmediate(resolve));
+    expect(await session.workspace.checkpoint()).toMatchObject({ consistency: "quiescent" });
   });
 });
 

@@ -143,13 +143,13 @@ function breakable(): { readonly broken: { now: boolean }; readonly fileSystem: 
 }
 
 describe("a required capture that fails (K1, K5)", () => {
-  async function faulty(place: Playground) {
+  async function faulty(place: Playground, trigger = "turn-done") {
     place.write({ fragile: "0" });
     const { broken, fileSystem } = breakable();
     const rig = async () =>
       rigOn(place, {
         ...{ steps: [wrote("fragile", "1"), { text: "One." }, { text: "Two." }, { text: "Three." }] },
-        ...{ snapshots: { trigger: "turn-done", priority: "required" }, world: { fileSystem } },
+        ...{ snapshots: { trigger, priority: "required" }, world: { fileSystem } },
         strict: true,
       });
     return { broken, rig };
@@ -196,6 +196,19 @@ describe("a required capture that fails (K1, K5)", () => {
     await using third = await (await rig()).resumeSession(session.id);
     await third.workspace.checkpoint();
     expect(await (await third.submit("two")).done).toMatchObject({ status: "done" });
+  });
+
+  it("K1: ends the turn in the middle of which it fails: the next step would be new work", async () => {
+    await using place = new Playground();
+    const { broken, rig } = await faulty(place, "step-done");
+    await using session = await (await rig()).startSession();
+    const turn = await session.submit("one");
+    await until(session, "tool-started");
+    broken.now = true;
+    expect(await turn.done).toMatchObject({ status: "failed", error: { code: "session.faulted" } });
+    const events = await journalOf(await place.storage(), session.id);
+    expect(only(events, "step-started")).toHaveLength(1);
+    expect(events.slice(-2).map(({ type }) => type)).toEqual(["turn-failed", "session-idle"]);
   });
 
   it("K3: leaves the event that caused it, and no ref", async () => {
