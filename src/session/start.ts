@@ -3,12 +3,13 @@
  * was taken is given back in reverse when a later step refuses.
  */
 import path from "node:path";
-import { LooprigError, isLooprigError, mintSessionId } from "../core/index.js";
-import type { CanonicalRoot, SessionId } from "../core/index.js";
+import { LooprigError, errnoOf, isMissing, mintSessionId, toFsPath } from "../core/index.js";
+import type { Abortable, CanonicalRoot, SessionId } from "../core/index.js";
 import { createSessionStore } from "../session-store/index.js";
 import type { Journal, SessionEvent } from "../session-store/index.js";
 import { systemTimer } from "../loop/index.js";
-import { RootReader, canonicalPath, takeRoot } from "../workspace/index.js";
+import { RootReader, buildRoot, canonicalPath, takeRoot } from "../workspace/index.js";
+import type { Tree } from "../workspace-store/index.js";
 import { Boundaries } from "./boundaries.js";
 import { ProgressFeed } from "./capture-progress.js";
 import type { PlacementDefinition, Session, SessionDefinition, StartOptions } from "./contracts.js";
@@ -65,10 +66,7 @@ async function start(
       if (placement.mode === "session") makeBase(reader, placement.baseDir);
       if (seed === undefined) return;
       assertSeedable(placement, reader.root);
-      const stored = await reader.store.open(seed, { signal });
-      await reader.store.materialize(stored, reader.root, { signal }).catch((error: unknown) => {
-        throw isLooprigError(error, "snapshot.dest_not_empty") ? unseedable(placement, reader.root, error) : error;
-      });
+      await plantSeed(placement, reader, await reader.store.open(seed, { signal }), { signal });
     };
     const session = { id, started, prepare, wrap: ears.wrap };
     const taking = { command, capture: placement.capture, session, signal, adoptRoot: root === "adopt" };
@@ -155,6 +153,33 @@ export function makeBase({ fileSystem }: RootReader, baseDir: CanonicalRoot): vo
     `Cannot make session roots in "${baseDir}": it leads to "${now}" now; define the rig anew`,
     { root: baseDir, state: "replaced" },
   );
+}
+
+/** The root is built beside its place and put there in one step, so that a kill leaves no half of it (E4, U9). */
+async function plantSeed(
+  placement: PlacementDefinition,
+  reader: RootReader,
+  tree: Tree,
+  options: Abortable,
+): Promise<void> {
+  const { fileSystem, root } = reader;
+  let mode = 0o755;
+  const assertFree = (): void => {
+    const names = fileSystem.readdir(toFsPath(root));
+    if (names.length > 0) throw unseedable(placement, root);
+  };
+  try {
+    mode = Number(fileSystem.lstat(toFsPath(root)).mode) & 0o777;
+    assertFree();
+  } catch (error) {
+    if (!isMissing(error)) throw errnoOf(error) === undefined ? error : unseedable(placement, root, error);
+  }
+  try {
+    const built = await buildRoot(reader, tree, { ...options, mode, assertFree: () => undefined });
+    built.close();
+  } catch (error) {
+    throw errnoOf(error) === undefined ? error : unseedable(placement, root, error);
+  }
 }
 
 function assertSeedable(placement: PlacementDefinition, root: string): void {

@@ -2,6 +2,7 @@ export { assertNarrowRoot, canonicalHomes } from "./broad-root.js";
 export { canonicalPath } from "./canonical-path.js";
 export type { CanonicalPathOptions } from "./canonical-path.js";
 export { captureProblem, captureSettingNames } from "./capture-rules.js";
+export { buildRoot } from "./build-root.js";
 export type { ChangedBy } from "./changed-by.js";
 export type {
   CaptureSettings,

@@ -1,18 +1,12 @@
-/**
- * A root that is gone is built anew (R7): into a directory beside it, which takes its place in one rename.
- *
- * Crash order: the staging directory's name is recorded with the root before it is made; a crash leaves the directory and
- * the record, and the next rebuild removes exactly that one. After the rename the root stands; the next opener meets a
- * directory that is not the recorded one and asks for `adoptRoot`, unless the record was still written.
- */
-import path from "node:path";
-import { Directory, RestoreError, WorkspaceRootChangedError, mintPlanId } from "../core/index.js";
+/** A root that is gone is built anew from a checkpoint (R7), and that is journaled like every restore. */
+import { RestoreError, WorkspaceRootChangedError, mintPlanId } from "../core/index.js";
 import type { Abortable } from "../core/index.js";
+import type { Tree } from "../workspace-store/index.js";
+import { buildRoot } from "./build-root.js";
 import type { RefLike, RestoreReceipt } from "./contracts.js";
 import { toCheckpoint } from "./history.js";
 import type { OwnedRoot } from "./owned-root.js";
 import { resolveRef } from "./references.js";
-import { removeTree } from "./remove-tree.js";
 import { identify } from "./root-identity.js";
 
 export async function rebuildRoot(owned: OwnedRoot, given: RefLike, options: Abortable): Promise<RestoreReceipt> {
@@ -29,7 +23,7 @@ export async function rebuildRoot(owned: OwnedRoot, given: RefLike, options: Abo
   }
   const tree = await reader.store.open(resolved.ref, options);
   using _permit = await owned.coordinator.acquire({ operation: "checkpoint" }, options);
-  await buildBeside(owned, tree, options);
+  await build(owned, tree, options);
   const { result, event } = await owned.takeAlways({ trigger: "post-restore", signal: options.signal });
   const entry = `c${event.number}` as const;
   const { order } = await reader.record.draw({}, reader.clock());
@@ -47,29 +41,23 @@ export async function rebuildRoot(owned: OwnedRoot, given: RefLike, options: Abo
   };
 }
 
-async function buildBeside(
-  owned: OwnedRoot,
-  tree: Parameters<OwnedRoot["reader"]["store"]["materialize"]>[0],
-  options: Abortable,
-): Promise<void> {
+/** Where nothing stands, and only there. */
+async function build(owned: OwnedRoot, tree: Tree, options: Abortable): Promise<void> {
   const { reader } = owned;
-  const { fileSystem, root, record } = reader;
-  const recorded = await record.read(options);
-  using parent = Directory.open(fileSystem, path.dirname(root));
-  if (recorded?.staging !== undefined) removeTree(fileSystem, parent, recorded.staging);
-  const staging = `.${path.basename(root)}.${mintPlanId()}.staging`;
-  await record.update((data) => ({ ...data, staging }), options);
-  await reader.store.materialize(tree, path.join(path.dirname(root), staging), options);
-  fileSystem.chmod(parent.at(staging), recorded?.identity?.mode ?? 0o755);
-  if (identify(fileSystem, root) !== undefined) {
-    throw new WorkspaceRootChangedError(
-      "workspace_root.changed",
-      `Cannot build "${root}" anew: a directory has appeared there; look at it, then adopt it or move it away`,
-      { root, state: "replaced" },
-    );
-  }
-  owned.coordinator.assertHealthy();
-  fileSystem.rename(parent.at(staging), parent.at(path.basename(root)));
-  parent.sync();
-  await owned.attach(Directory.open(fileSystem, root), options);
+  const { fileSystem, root } = reader;
+  const recorded = await reader.record.read(options);
+  const built = await buildRoot(reader, tree, {
+    ...options,
+    mode: recorded?.identity?.mode ?? 0o755,
+    assertFree: () => {
+      owned.coordinator.assertHealthy();
+      if (identify(fileSystem, root) === undefined) return;
+      throw new WorkspaceRootChangedError(
+        "workspace_root.changed",
+        `Cannot build "${root}" anew: a directory has appeared there; look at it, then adopt it or move it away`,
+        { root, state: "replaced" },
+      );
+    },
+  });
+  await owned.attach(built, options);
 }

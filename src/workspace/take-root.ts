@@ -13,6 +13,7 @@ import {
 import type { Abortable, CanonicalRoot, FileSystem, Json, SessionId } from "../core/index.js";
 import type { Journal, StoredIdentity } from "../session-store/index.js";
 import type { Lease } from "../storage/index.js";
+import { removeStaging } from "./build-root.js";
 import { mergeSettings } from "./capture-rules.js";
 import type { OpenWorkspaceOptions } from "./contracts.js";
 import { createCoordinator } from "./coordinator.js";
@@ -72,7 +73,9 @@ export async function takeRoot(
       : undefined;
   if (rootLease !== undefined) undo.push(() => rootLease.release());
 
-  await session?.prepare?.();
+  // Of a build that was killed. In a shared root the holder of the lease that builds hold is who removes it.
+  if (reader.placement !== "shared") await removeStaging(reader, { signal });
+  await prepare(reader, options);
   const recorded = await reader.record.read({ signal });
   const directory = attachDirectory(reader, recorded, options);
   if (directory !== undefined) undo.push(() => directory.handle.close());
@@ -101,6 +104,17 @@ export async function takeRoot(
     await settleSessions(owned, { signal });
   }
   return owned;
+}
+
+/** What fills the root may put another directory in its place; the one it finds has to be the recorded one (R7). */
+async function prepare(reader: RootReader, { session, adoptRoot, signal }: TakeRootOptions): Promise<void> {
+  if (session?.prepare === undefined) return;
+  const { fileSystem, root } = reader;
+  const identity = (await reader.record.read({ signal }))?.identity;
+  if (identity !== undefined && adoptRoot !== true && identify(fileSystem, root) !== undefined) {
+    checkRecordedRoot(fileSystem, root, identityFromStored(identity));
+  }
+  await session.prepare();
 }
 
 async function announce(
