@@ -274,33 +274,63 @@ describe("C6: a tool that does not end when it is interrupted", () => {
 });
 
 describe("a journal that cannot be written", () => {
-  it("fails the turn and never rejects its end; when it can be written again the turn's end is on record", async () => {
-    await using place = new Playground();
+  /** Memory storage whose ledger is full while `full.now`, or for one append. */
+  function filling(full: { now: boolean; once: boolean }) {
     const storage = createMemoryStorage();
-    let failing = false;
-    const ledger = {
-      ...storage.ledger,
-      append: async (...args: Parameters<typeof storage.ledger.append>) => {
-        if (failing) {
-          failing = false;
-          throw new StorageError("storage.full", "Cannot append: the disk is full", { path: "/state" });
-        }
-        return storage.ledger.append(...args);
-      },
-      read: storage.ledger.read.bind(storage.ledger),
+    const append: typeof storage.ledger.append = async (...args) => {
+      if (full.now || full.once) {
+        full.once = false;
+        throw new StorageError("storage.full", "Cannot append: the disk is full", { path: "/state" });
+      }
+      return storage.ledger.append(...args);
     };
-    const broken = { ...storage, ledger } as typeof storage;
+    const ledger = new Proxy(storage.ledger, {
+      get: (target, name) => {
+        const member: unknown = name === "append" ? append : Reflect.get(target, name);
+        return typeof member === "function" ? (member.bind(target) as unknown) : member;
+      },
+    });
+    return { ...storage, ledger };
+  }
+
+  it("for a moment fails the turn; its end is on record, and the session goes on", async () => {
+    await using place = new Playground();
+    const full = { now: false, once: false };
+    const storage = filling(full);
     const { tool, begun, go } = waiter();
-    const steps = [{ calls: [{ tool: "Wait", input: {} }] }, ...says("Never.", "Two.")];
-    const session = await (await rigOn(place, { storage: broken, tools: [tool], steps })).startSession();
+    const steps = [{ calls: [{ tool: "Wait", input: {} }] }, ...says("Two.")];
+    const session = await (await rigOn(place, { storage, tools: [tool], steps })).startSession();
     const turn = await session.submit("a");
     await begun.reached;
-    failing = true;
+    full.once = true;
     go.reach();
     expect(await turn.done).toMatchObject({ status: "failed", error: { code: "storage.full" } });
     expect(await (await session.submit("b")).done).toMatchObject({ status: "done" });
     await session.close();
     const events = await journalOf(storage, session.id);
     expect(only(events, "turn-failed")).toMatchObject([{ turnId: turn.id, code: "storage.full" }]);
+  });
+
+  it("for good ends what waits, admits nothing, gives the leases back, and a resume settles the turn", async () => {
+    await using place = new Playground();
+    const full = { now: false, once: false };
+    const storage = filling(full);
+    const { tool, begun, go } = waiter();
+    const steps = [{ calls: [{ tool: "Wait", input: {} }] }, ...says("Two.")];
+    const rig = await rigOn(place, { storage, tools: [tool], steps });
+    const session = await rig.startSession();
+    const [turn, queued] = [await session.submit("a"), await session.submit("b")];
+    await begun.reached;
+    full.now = true;
+    go.reach();
+    const failed = { status: "failed", error: { code: "storage.full" } };
+    expect([await turn.done, await queued.done]).toMatchObject([failed, failed]);
+    await expect(session.submit("c")).rejects.toMatchObject({ code: "storage.full" });
+    await expect(session.close()).rejects.toMatchObject({ code: "storage.full" });
+    expect(await storage.leaser.list("")).toEqual([]);
+    full.now = false;
+    await using again = await rig.resumeSession(session.id);
+    expect((await again.workspace.history()).turns).toMatchObject([{ number: 1, state: "interrupted" }]);
+    expect(await (await again.submit("d")).done).toMatchObject({ status: "done", text: "Two." });
   });
 });
