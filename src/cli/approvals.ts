@@ -12,23 +12,28 @@ import type { ShownCall } from "./render-run.js";
 const shownCharsMax = 20_000;
 const attemptsMax = 3;
 
+/** How a yes that holds for the rest of the session stands in its journal. */
+export const alwaysReason = "always in this session";
+
 export class Approvals {
   readonly #context: Context;
-  #always = false;
+  readonly #always: Set<string>;
 
-  constructor(context: Context) {
+  /** `always`: the tools that the user has allowed for the whole session before. */
+  constructor(context: Context, always: Iterable<string>) {
     this.#context = context;
+    this.#always = new Set(always);
   }
 
   /** Whether the next question is put to the user. */
-  get asks(): boolean {
-    return !this.#always && this.#context.canAsk;
+  asks({ name }: ShownCall): boolean {
+    return !this.#always.has(name) && this.#context.canAsk;
   }
 
   /** Undefined when an interrupt came first: then nobody waits for an answer any more. */
   async ask(call: ShownCall): Promise<GateAnswer | undefined> {
     const { stderr } = this.#context.environment;
-    if (this.#always) return { approve: true };
+    if (this.#always.has(call.name)) return { approve: true };
     if (!this.#context.canAsk) {
       return {
         approve: false,
@@ -47,10 +52,13 @@ export class Approvals {
       const head = dim(callHead({ ...call, input: undefined }).trimEnd());
       await stderr.write(`${head}\n${lines.map((line) => `    ${line}\n`).join("")}  `);
     }
-    return this.#readAnswer(`${bold("allow?")}  [y] once  [a] always  [n] no  `);
+    const answer = await this.#readAnswer(`${bold("allow?")}  [y] once  [a] always  [n] no  `);
+    if (answer !== "always") return answer;
+    this.#always.add(call.name);
+    return { approve: true, reason: alwaysReason };
   }
 
-  async #readAnswer(question: string): Promise<GateAnswer | undefined> {
+  async #readAnswer(question: string): Promise<GateAnswer | "always" | undefined> {
     const { environment, signal } = this.#context;
     for (let attempt = 0; attempt < attemptsMax; attempt++) {
       await environment.stderr.write(question);
@@ -66,8 +74,7 @@ export class Approvals {
         return { approve: false, reason: "the user gave no answer" };
       }
       const answer = readApproval(line);
-      if (answer === "always") this.#always = true;
-      if (answer !== undefined) return answer === "always" ? { approve: true } : answer;
+      if (answer !== undefined) return answer;
     }
     return { approve: false, reason: "the user gave no answer" };
   }

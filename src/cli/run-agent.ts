@@ -83,7 +83,7 @@ class AgentWork {
     this.#context = context;
     this.#run = run;
     this.#session = session;
-    this.#approvals = new Approvals(context);
+    this.#approvals = new Approvals(context, run.stored?.always ?? []);
     this.#talk = new TurnTalk(context, run.place(session));
   }
 
@@ -157,7 +157,7 @@ class AgentWork {
 
   async #answer({ gateId, callId, tool, input }: EventOf<"gate-opened">): Promise<void> {
     const call = { name: tool, input };
-    if (this.#approvals.asks) await this.#talk.asking(callId, call);
+    if (this.#approvals.asks(call)) await this.#talk.asking(callId, call);
     const answer = await this.#approvals.ask(call);
     if (answer === undefined) return;
     try {

@@ -4,6 +4,7 @@ import type { Abortable, GateId, SessionId, TurnId } from "../core/index.js";
 import { createSessionStore } from "../session-store/index.js";
 import type { EventOf, SessionEvent, SessionSummary } from "../session-store/index.js";
 import type { Storage } from "../storage/index.js";
+import { alwaysReason } from "./approvals.js";
 import { findSession } from "./session-names.js";
 import { shellWord } from "./spelling.js";
 
@@ -15,6 +16,8 @@ export interface StoredAgent {
   readonly turns: number;
   /** A turn that was cut short while it waited for an answer: it goes on, and its questions are asked again. */
   readonly waiting: WaitingTurn | undefined;
+  /** Tools whose calls the user has allowed for the whole session. */
+  readonly always: readonly string[];
 }
 
 export interface WaitingTurn {
@@ -30,6 +33,7 @@ export class Standing {
   #shared = false;
   #agent = false;
   #open: EventOf<"turn-started"> | undefined;
+  readonly #always = new Set<string>();
   readonly #questions = new Map<GateId, EventOf<"gate-opened">>();
 
   add(event: SessionEvent): void {
@@ -50,7 +54,7 @@ export class Standing {
         this.#questions.set(event.gateId, event);
         break;
       case "gate-resolved":
-        this.#questions.delete(event.gateId);
+        this.#answer(event);
         break;
       case "turn-done":
       case "turn-failed":
@@ -60,6 +64,12 @@ export class Standing {
         break;
       default:
     }
+  }
+
+  #answer({ gateId, approved, reason }: EventOf<"gate-resolved">): void {
+    const question = this.#questions.get(gateId);
+    this.#questions.delete(gateId);
+    if (question !== undefined && approved && reason === alwaysReason) this.#always.add(question.tool);
   }
 
   /** Whether it has loops. */
@@ -73,7 +83,8 @@ export class Standing {
       turnId === undefined || number === undefined || this.#questions.size === 0
         ? undefined
         : { turnId, number, questions: [...this.#questions.values()] };
-    return { id, shared: this.#shared, head: this.#head, turns: this.#turns, waiting };
+    const always = [...this.#always];
+    return { id, shared: this.#shared, head: this.#head, turns: this.#turns, waiting, always };
   }
 }
 

@@ -137,6 +137,7 @@ export interface EventPayloads {
   "restore-noticed": RestoreNotice;
   /** A call waits for a yes or no. Without a `gate-resolved` it still does, whatever happened to the process. */
   "gate-opened": { readonly gateId: GateId; readonly callId: CallId; readonly tool: string; readonly input: Json };
+  /** The reason of a no is told to the model; that of a yes is for whoever reads the record. */
   "gate-resolved": { readonly gateId: GateId; readonly approved: boolean; readonly reason?: string };
   "process-started": {
     readonly callId: CallId;

@@ -113,8 +113,11 @@ export interface Turn extends AsyncIterable<SessionEvent | SessionDelta> {
   readonly done: Promise<TurnResult>;
 }
 
-/** A yes or a no to a call that waits for approval. The reason of a no is told to the model. */
-export type GateAnswer = { readonly approve: true } | { readonly approve: false; readonly reason?: string | undefined };
+/** A yes or a no to a call that waits for approval. The reason of a no is told to the model; that of a yes only stands in the journal. */
+export interface GateAnswer {
+  readonly approve: boolean;
+  readonly reason?: string | undefined;
+}
 
 /** One durable execution of a rig. It holds the session's lease, and in an exclusive placement the root's, until it is closed. */
 export interface Session extends AsyncDisposable {

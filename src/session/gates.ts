@@ -6,6 +6,7 @@ import { LooprigError, mintGateId } from "../core/index.js";
 import type { CallId, GateId, SessionId } from "../core/index.js";
 import type { Approval, GatedCall } from "../loop/index.js";
 import type { NewEvent, SessionEvent } from "../session-store/index.js";
+import type { GateAnswer } from "./contracts.js";
 import { isTurnEnd } from "./turn-end.js";
 
 interface OpenGate {
@@ -59,7 +60,7 @@ export class Gates {
   }
 
   /** Throws `session.unknown_gate`. */
-  async respond(given: string, approval: Approval): Promise<void> {
+  async respond(given: string, { approve, reason }: GateAnswer): Promise<void> {
     const gateId = given as GateId;
     if (!this.#open.has(gateId)) {
       throw new LooprigError(
@@ -68,14 +69,13 @@ export class Gates {
         { sessionId: this.#sessionId, gateId: given },
       );
     }
-    const reason = approval.approve ? undefined : approval.reason;
     await this.#append({
       type: "gate-resolved",
       gateId,
-      approved: approval.approve,
+      approved: approve,
       ...(reason === undefined ? {} : { reason }),
     });
-    this.#settle(gateId, approval);
+    this.#settle(gateId, toApproval(approve, reason));
   }
 
   /** The turn has ended: nobody waits any more. */

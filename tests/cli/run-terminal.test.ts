@@ -43,7 +43,7 @@ describe.runIf(available)("on a terminal", () => {
     expect(Object.keys(here.tree())).toEqual(["one"]);
   });
 
-  test("a asks no more until it ends; what is neither is asked again", async () => {
+  test("a asks no more in this session; what is neither is asked again", async () => {
     const ran = await here.onTerminalDialogue(
       ["run", "try", "--model", here.script(twice)],
       [
@@ -54,6 +54,12 @@ describe.runIf(available)("on a terminal", () => {
     expect(ran.status).toBe(0);
     expect(plain(ran.stdout).match(/allow\?/g)).toHaveLength(2);
     expect(Object.keys(here.tree()).sort()).toEqual(["one", "three", "two"]);
+    // Another process, without a terminal: the session remembers. A new session does not.
+    const model = here.script([{ calls: [shell("echo 4 > four")] }, { text: "Done." }], "more.json");
+    expect((await here.run(["run", "new", "--model", model])).stderr).toContain("not approved");
+    const [, session = ""] = /session ([0-9a-f]+)/.exec(ran.stdout) ?? [];
+    expect((await here.run(["run", "--resume", session, "more", "--model", model])).stderr).toContain("exit 0");
+    expect(here.read("four")).toBe("4\n");
   });
 
   test("the talk is dim and the answer is not; --no-color colours nothing", async () => {
