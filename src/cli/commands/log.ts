@@ -19,10 +19,7 @@ export const command = defineCommand({
         parse: (given) => (/^[1-9]\d{0,6}$/.test(given) && Number(given) <= 1_000_000 ? Number(given) : undefined),
         help: `rows at most; default ${limitDefault}`,
       }),
-      all: flag(
-        ["--all"],
-        "also the checkpoints taken while a command ran, and around undo and restore; with cause and consistency",
-      ),
+      all: flag(["--all"], "also checkpoints taken while a command ran or around an undo; with cause and consistency"),
     },
     operands: [],
     required: 0,
