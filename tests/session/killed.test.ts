@@ -97,10 +97,10 @@ describe("a session whose process was killed", () => {
         const state = reset(String(last));
         const { signal } = await startProcess(program, [place.root, state, "none", String(last)]).ended;
         if (signal !== "SIGKILL") {
-        // From run to run the process comes to its end a few effects earlier or later.
-        expect(last, `effect ${last} of ${effects}`).toBeGreaterThan(effects - 5);
-        break;
-      }
+          // From run to run the process comes to its end a few effects earlier or later.
+          expect(last, `effect ${last} of ${effects}`).toBeGreaterThan(effects - 5);
+          break;
+        }
         await using storage = await openLocalStorage({ dir: state });
         expect(await storage.leaser.list(""), `effect ${last}`).toEqual([]);
         const left = listTree(place.root);
