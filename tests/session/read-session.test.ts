@@ -27,7 +27,7 @@ describe("readSession", () => {
   it("shows a session that is at work in another process, takes no lease of it and writes nothing to its journal", async () => {
     await using place = new Playground();
     place.write({ f: "0" });
-    const child = startProcess("tests/processes/working-session.ts", [place.root, place.stateDir, "model"]);
+    const child = startProcess("tests/processes/killed-session.ts", [place.root, place.stateDir, "model"]);
     const { id } = JSON.parse(await child.line()) as { id: string };
     const storage = await place.storage();
     const held = await storage.leaser.list("");
