@@ -252,7 +252,10 @@ it("U1: a write that another session recorded while a command of ours ran is the
     { placement: "shared" },
   );
   await using theirs = await start(place, [{ calls: [edit("a", "0", "theirs")] }, done], { placement: "shared" });
-  const [,] = await Promise.all([work(ours), work(theirs)]);
+  const begun = async (): Promise<void> => {
+    while (place.read("b") !== "1\n") await new Promise((resolve) => setTimeout(resolve, 10));
+  };
+  await Promise.all([work(ours), begun().then(() => work(theirs))]);
   const plan = await ours.workspace.plan({ kind: "undo", session: ours.id });
   expect(plan.conflicts).toMatchObject([
     { path: "a", by: { kind: "other-session", strength: "recorded", sessionId: theirs.id } },
