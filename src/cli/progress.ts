@@ -23,7 +23,7 @@ export class Progress {
     this.#startedAt = now();
   }
 
-  readonly report = (progress: CaptureProgress): void => {
+  readonly report = (progress: Pick<CaptureProgress, "filesSeen" | "bytesRead">): void => {
     if (this.#over || !this.#output.terminal || this.#now() - this.#startedAt < quietMs) return;
     this.#shown = true;
     const read = progress.bytesRead > 0 ? `, ${bytes(progress.bytesRead)} read` : "";

@@ -7,6 +7,7 @@ import type { CallId, Json } from "../core/index.js";
 import type { SessionDelta } from "../session/index.js";
 import type { EventOf, SessionEvent } from "../session-store/index.js";
 import type { Context } from "./context.js";
+import { Progress } from "./progress.js";
 import { baselineText, callHead, callResult, driftLine, resultColumn } from "./render-run.js";
 import type { ShownCall } from "./render-run.js";
 import { oneLine, prose } from "./spelling.js";
@@ -32,11 +33,14 @@ export class TurnTalk {
   #streamed = "";
   #half = "";
   #placed = false;
+  /** Of the baseline: later captures run beside the work. */
+  readonly #progress: Progress;
 
   /** `place`: the root, and the session. */
   constructor(context: Context, place: string) {
     this.#context = context;
     this.#place = place;
+    this.#progress = new Progress(context.environment.stderr, "baseline", context.globals.quiet);
   }
 
   /** How many calls there were. */
@@ -56,6 +60,9 @@ export class TurnTalk {
       case "checkpoint-failed":
         if (part.trigger === "baseline") await this.where(`! no baseline (${oneLine(part.code)})`);
         return;
+      case "capture-progress":
+        if (!this.#placed) this.#progress.report(part);
+        return;
       case "text-delta":
         return this.#stream(part.text);
       case "step-started":
@@ -74,6 +81,7 @@ export class TurnTalk {
   async where(more?: string): Promise<void> {
     if (this.#placed) return;
     this.#placed = true;
+    await this.#progress.done();
     await this.#say("place", [this.#place, ...(more === undefined ? [] : [more])].join("  "));
   }
 
