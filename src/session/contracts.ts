@@ -125,7 +125,7 @@ export interface Session extends AsyncDisposable {
   readonly fingerprint: string;
   /**
    * Queued while a turn runs. Rejects with `session.closed`, `session.faulted` (a required checkpoint failed), `option.invalid`
-   * (a blank input), the error of a lost lease, and the signal's reason when it has aborted. A signal that aborts later ends
+   * (no text, or a blank one), the error of a lost lease, and the signal's reason when it has aborted. A signal that aborts later ends
    * the turn as interrupted, wherever it is; one that still waits is never begun.
    */
   submit(input: string, options?: Abortable): Promise<Turn>;
@@ -135,7 +135,10 @@ export interface Session extends AsyncDisposable {
   idle(options?: Abortable): Promise<void>;
   /** Ends the running turn as interrupted; resolves when it is and `session-idle` is journaled. What waits goes on after that. */
   interrupt(options?: { readonly reason?: string | undefined }): Promise<void>;
-  /** Answers an open gate (T5). `session.unknown_gate` */
+  /**
+   * Answers an open gate (T5); resolves when the answer is on record. Of several answers one is taken, and a gate ends with its
+   * turn: the rest rejects with `session.unknown_gate`. An answer that cannot be journaled leaves the gate open. `option.invalid`
+   */
   respond(gateId: string, answer: GateAnswer): Promise<void>;
   /** Sends input to this primer from here on, also what waits in the queue; journaled. Rejects with `session.unknown_loop`, `session.closed`. */
   setActiveLoop(name: string): Promise<LoopId>;

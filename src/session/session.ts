@@ -25,6 +25,7 @@ import type { LoopActor, SessionTree } from "./parts.js";
 import type { Fault } from "./session-journal.js";
 import { faulted, interruptedResult, isLeaseLoss } from "./turn-runner.js";
 import type { FinishedTurn, ResumedTurn, Submission, TurnRunner } from "./turn-runner.js";
+import { wrongInput } from "./wrong-input.js";
 
 export interface SessionParts {
   readonly fingerprint: string;
@@ -95,9 +96,7 @@ export class RunningSession implements Session {
     const refusal = this.#refusal();
     if (refusal !== undefined) throw refusal;
     if (typeof input !== "string" || input.trim() === "") {
-      throw new LooprigError("option.invalid", "Cannot submit an empty input: wanted a text for the loop", {
-        ...{ field: "input", given: typeof input, wanted: "a text that is not blank" },
-      });
+      throw wrongInput("submit a turn", "input", input, "a text that is not blank");
     }
     const submission: Submission = { turn: new LiveTurn(mintTurnId()), input, signal };
     if (signal !== undefined) this.#leaveOnAbort(submission, signal);
@@ -150,7 +149,7 @@ export class RunningSession implements Session {
       const known = [...this.#parts.loops.keys()];
       throw new LooprigError(
         "session.unknown_loop",
-        `Cannot make ${JSON.stringify(name)} the active loop: this session has ${known.join(", ")}`,
+        `Cannot make ${JSON.stringify(name)} the active loop: input goes to a primer, and this session's are ${known.join(", ")}; name it in \`primers\` of the rig`,
         { loop: name, known },
       );
     }
@@ -237,7 +236,7 @@ export class RunningSession implements Session {
       const abort = new AbortController();
       this.#current = { abort, turn };
       const signal = next.signal === undefined ? abort.signal : AbortSignal.any([abort.signal, next.signal]);
-      const { tree, gates } = this.#parts;
+      const { tree } = this.#parts;
       try {
         const work = (): Promise<FinishedTurn> => this.#serve(next, signal);
         const finished = tree === undefined ? await work() : await tree.workspace.during("a turn", work);
@@ -248,8 +247,6 @@ export class RunningSession implements Session {
         // What was begun and could not be ended on record leaves a journal that only a resume can put in order.
         if (turn.hasEvents || next.resumed !== undefined || isLeaseLoss(error)) this.#break(failure);
         this.#acknowledge(() => turn.end(this.#lost(turn, failure)));
-      } finally {
-        gates.clear();
       }
     }
   }
@@ -282,6 +279,7 @@ export class RunningSession implements Session {
   #acknowledge(end: () => void): void {
     this.#current = undefined;
     this.#interrupted = false;
+    this.#parts.gates.clear();
     end();
     for (const resolve of this.#waitingForRest.splice(0)) resolve();
   }

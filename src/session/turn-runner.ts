@@ -5,8 +5,9 @@
  * 1. `turn-started` before anything of the turn; the baseline before its first model call (K4).
  * 2. Every model call and every step begins in the right directory (R7) and, where the policy requires its captures, in a
  *    session without a fault (K1): otherwise the turn ends as failed there.
- * 3. The closing capture's events and the event that ends the turn are one append, and it is the boundary's trigger.
- * 4. Whatever fails ends the turn on record, as long as the journal is ours. After the loss of a lease nothing is recorded:
+ * 3. The turn's questions are closed before its end is made ready, so that no answer is journaled behind it (T5).
+ * 4. The closing capture's events and the event that ends the turn are one append, and it is the boundary's trigger.
+ * 5. Whatever fails ends the turn on record, as long as the journal is ours. After the loss of a lease nothing is recorded:
  *    whoever takes over settles the turn (C5).
  */
 import { LooprigError, isLooprigError } from "../core/index.js";
@@ -73,6 +74,7 @@ export class TurnRunner {
     const of = { turnId: turn.id, loopId: actor.loopId };
     const window = resumed === undefined ? await this.#begin(turn, input, of) : resumed.window;
     const outcome = await this.#outcome(turn, actor, { window, open: resumed?.open }, signal);
+    this.#parts.gates.clear();
     const { captured } = await this.#end(of, outcome, window);
     return { result: toResult(turn.id, outcome), captured };
   }
@@ -144,7 +146,7 @@ export class TurnRunner {
       },
       live: (part: LivePart) => turn.live({ ...part, turnId: turn.id }),
       keep: (callId, text) => outputs?.keep(callId, text),
-      approve: (call) => gates.ask(call, of),
+      approve: (call, interrupted) => gates.ask(call, of, interrupted),
       beforeModelCall: async () => void owned?.directory(),
       afterStep: async () => this.#assertSound(),
       abandoned: ({ callId, settled }) => {
