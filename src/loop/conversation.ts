@@ -131,9 +131,9 @@ function change(messages: Message[], callId: CallId, to: (message: AssistantMess
   if (message?.role === "assistant") messages[index] = to(message);
 }
 
-/** A root that was gone had no tree before: its restore leads from the tree it built to itself. */
-const isRebuild = ({ from, ref, written, deleted }: NewEvent<"workspace-restored">): boolean =>
-  from === ref && written.length === 0 && deleted.length === 0;
+/** A root that was gone, or was another directory, is built as a whole: no path of it is written or deleted. */
+const isRebuild = ({ action, written, deleted }: NewEvent<"workspace-restored">): boolean =>
+  action === "restore" && written.length === 0 && deleted.length === 0;
 
 const rebuiltNote =
   "The workspace was gone and was built anew from a checkpoint. What was read of its files before may be out of date.";

@@ -7,7 +7,8 @@ import { ConfigurationDriftError, Directory, LooprigError, canonicalJson } from 
 import { openTurn } from "../loop/index.js";
 import { createSessionStore } from "../session-store/index.js";
 import type { Journal, NewEvent, SessionEvent } from "../session-store/index.js";
-import { assertEnded, closeTurn, closeWindows, openTurnOf, takeRoot } from "../workspace/index.js";
+import { assertEnded, closeTurn, closeWindows, openTurnOf, replaceStranger } from "../workspace/index.js";
+import { takeRoot, treeToGoOnFrom } from "../workspace/index.js";
 import type { OwnedRoot } from "../workspace/index.js";
 import type { DriftChange, ResumeOptions, Session, SessionDefinition } from "./contracts.js";
 import { ForeignRestores } from "./foreign-restores.js";
@@ -113,12 +114,14 @@ async function takeTree(
       ...{ command: commandOf(definition), capture: placement.capture, signal },
       adoptRoot: root === "adopt",
       missingRoot: recreate ? "recreate" : "refuse",
+      strangers: placement.mode === "session" ? "yield" : "refuse",
       session: { id, resume: true, wrap: ears.wrap },
     },
     undo,
   );
   const workspace = new SessionWorkspace(owned);
   if (owned.missing) await rebuild(owned, workspace);
+  else if (owned.stranger !== undefined) await replaceStranger(owned, { signal });
   return { owned, workspace };
 }
 
@@ -128,9 +131,9 @@ async function takeTree(
  */
 async function rebuild(owned: OwnedRoot, workspace: SessionWorkspace): Promise<void> {
   const { root, fileSystem, placement } = owned.reader;
-  const newest = (await workspace.history()).checkpoints.at(-1);
-  if (newest !== undefined) {
-    await workspace.restore(newest.ref);
+  const tree = await treeToGoOnFrom(owned.reader);
+  if (tree !== undefined) {
+    await workspace.restore(tree);
     return;
   }
   if (placement !== "session") {

@@ -22,4 +22,5 @@ export type { WorkspaceStoreOptions } from "./store.js";
 export { defaultPrivatePatterns } from "./capture-rules.js";
 export { isSameEntry } from "./diff.js";
 export { contentIdOf, encodePieces, objectIdOf, pieceBytes } from "./object-ids.js";
+export { visitTree } from "./tree.js";
 export { emptyDirectoryId } from "./tree-codec.js";

@@ -31,13 +31,9 @@ export async function buildRoot(
   { mode, assertFree, signal }: BuildOptions,
 ): Promise<Directory> {
   const { fileSystem, root, record } = reader;
-  await removeStaging(reader, { signal });
+  const staging = await stageRoot(reader, tree, { mode, signal });
   using parent = Directory.open(fileSystem, path.dirname(root));
-  const staging = `.${path.basename(root)}.${mintPlanId()}.staging`;
-  await record.update((data) => ({ ...data, staging }), { signal });
-  await reader.store.materialize(tree, path.join(path.dirname(root), staging), { signal });
   try {
-    fileSystem.chmod(parent.at(staging), mode);
     assertFree();
     fileSystem.rename(parent.at(staging), parent.at(path.basename(root)));
   } catch (error) {
@@ -49,6 +45,27 @@ export async function buildRoot(
   const identity = storedIdentity(identifyDirectory(fileSystem, built));
   await record.update((data) => ({ ...data, identity, staging: undefined }), { signal });
   return built;
+}
+
+/** The tree in a directory beside the root, on record and synced; returns its name. Nothing is left when it rejects. */
+export async function stageRoot(
+  reader: RootReader,
+  tree: Tree,
+  { mode, signal }: Pick<BuildOptions, "mode" | "signal">,
+): Promise<string> {
+  const { fileSystem, root, record } = reader;
+  await removeStaging(reader, { signal });
+  using parent = Directory.open(fileSystem, path.dirname(root));
+  const staging = `.${path.basename(root)}.${mintPlanId()}.staging`;
+  await record.update((data) => ({ ...data, staging }), { signal });
+  try {
+    await reader.store.materialize(tree, path.join(path.dirname(root), staging), { signal });
+    fileSystem.chmod(parent.at(staging), mode);
+  } catch (error) {
+    await removeStaging(reader);
+    throw error;
+  }
+  return staging;
 }
 
 /** What a build that was killed left beside the root: exactly the directory that is on record. */

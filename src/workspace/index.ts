@@ -48,6 +48,7 @@ export type {
 export { openWorkspace, readWorkspace } from "./open-workspace.js";
 export { OwnedRoot } from "./owned-root.js";
 export { OwnedWorkspace } from "./owned-workspace.js";
+export { replaceStranger, treeToGoOnFrom } from "./replace-stranger.js";
 export { RootReader } from "./root-reader.js";
 export { endGroup, groupGraceMs } from "./process-group.js";
 export { assertEnded } from "./settle-sessions.js";

@@ -7,7 +7,7 @@
  * 2. Bytes durable → number drawn → pinned → journaled (K3, G2). A crash in between leaves at worst an unused number or pin.
  * 3. Everything that writes holds a permit of the coordinator; `assertHeld` is called right before each commit (C5).
  */
-import { WorkspaceRootChangedError, invariant, isLooprigError } from "../core/index.js";
+import { SnapshotError, WorkspaceRootChangedError, displayName, invariant, isLooprigError } from "../core/index.js";
 import type { Abortable, Directory, EventId, SessionId, SnapshotRef, TurnId } from "../core/index.js";
 import type { CheckpointTrigger, EventOf, Journal, NewEvent, SessionEvent } from "../session-store/index.js";
 import type { Lease } from "../storage/index.js";
@@ -20,6 +20,7 @@ import { toCheckpoint } from "./history.js";
 import { checkRoot, identifyDirectory, storedIdentity } from "./root-identity.js";
 import type { RootIdentity } from "./root-identity.js";
 import type { RootReader } from "./root-reader.js";
+import { isBuilt, withoutSwap } from "./root-record.js";
 
 export interface CheckpointRequest extends Abortable {
   readonly trigger: CheckpointTrigger;
@@ -33,8 +34,12 @@ export interface CheckpointRequest extends Abortable {
   readonly unlessEqual?: SnapshotRef | undefined;
   /** Whose pin keeps it: the session whose journal will name it. Default: this one. */
   readonly owner?: SessionId | undefined;
+  /** The caller puts on record why it failed. */
+  readonly failureToldByCaller?: boolean | undefined;
   /** Counts the files and links that differ from this tree. */
   readonly countedFrom?: SnapshotRef | undefined;
+  /** Refused with `capture.incomplete` when something could not be read, or would not stand still. */
+  readonly complete?: boolean | undefined;
 }
 
 /** A durable capture and, unless it was equal to what it was compared with, the event that will name it; pinned then. */
@@ -47,6 +52,8 @@ export interface TakenCheckpoint<E = NewEvent<"workspace-checkpointed"> | undefi
 export interface AttachedDirectory {
   readonly handle: Directory;
   readonly identity: RootIdentity;
+  /** It is not the recorded one, and is to make way (P1). Until then it may be captured, and nothing else. */
+  readonly stranger?: boolean | undefined;
 }
 
 export class OwnedRoot {
@@ -123,13 +130,21 @@ export class OwnedRoot {
     return this.#directory === undefined;
   }
 
+  /** The identity of a directory that is not ours and still stands at the root. */
+  get stranger(): RootIdentity | undefined {
+    return this.#directory?.stranger === true ? this.#directory.identity : undefined;
+  }
+
   /** Takes over a directory that was just built at the root, and records its identity. */
   async attach(handle: Directory, options: Abortable = {}): Promise<void> {
     const identity = identifyDirectory(this.reader.fileSystem, handle);
     this.#directory?.handle.close();
     this.#directory = { handle, identity };
     await this.reader.record.update(
-      (data) => ({ ...data, identity: storedIdentity(identity), staging: undefined }),
+      (data) => ({
+        ...(isBuilt(data, identity) ? data : withoutSwap(data)),
+        ...{ identity: storedIdentity(identity), staging: undefined },
+      }),
       options,
     );
   }
@@ -143,13 +158,15 @@ export class OwnedRoot {
     try {
       const before = this.disturbed;
       const result = await this.#capture(request);
+      if (request.complete === true) assertComplete(this.reader.root, result);
       const fuzzy = request.fuzzy === true || before || this.disturbed;
       return {
         result,
         event: result.ref === request.unlessEqual ? undefined : await this.#name({ ...request, fuzzy }, result),
       };
     } catch (error) {
-      if (!isLooprigError(error, "capture.canceled")) await this.#recordFailure(request, error);
+      const told = request.failureToldByCaller === true || isLooprigError(error, "capture.canceled");
+      if (!told) await this.#recordFailure(request, error);
       throw error;
     }
   }
@@ -230,6 +247,17 @@ export class OwnedRoot {
       ...(request.cause === undefined ? {} : { cause: request.cause }),
     }).catch(() => undefined);
   }
+}
+
+function assertComplete(root: string, { completeness, omitted }: CaptureResult): void {
+  if (completeness === "complete") return;
+  const paths = omitted.filter(({ class: cls }) => cls === "unreadable" || cls === "unstable");
+  const first = paths[0];
+  throw new SnapshotError(
+    "capture.incomplete",
+    `Cannot capture "${root}" completely: ${displayName(first?.path ?? "")} is ${first?.class ?? "missing"}; make it readable and still`,
+    { paths },
+  );
 }
 
 function countByClass(omitted: CaptureResult["omitted"]): { readonly [cls: string]: number } {

@@ -23,6 +23,10 @@ export function identify(fileSystem: FileSystem, root: CanonicalRoot): RootIdent
   return identityAt(fileSystem, root);
 }
 
+/** The identity of the directory of that name in an opened one; undefined when none is there. */
+export const identifyIn = (fileSystem: FileSystem, parent: Directory, name: string): RootIdentity | undefined =>
+  identityAt(fileSystem, parent.at(name));
+
 /** The identity of a directory held open, wherever it is now. */
 export function identifyDirectory(fileSystem: FileSystem, directory: Directory): RootIdentity {
   return toIdentity(fileSystem.stat(directory.self()));
@@ -88,7 +92,7 @@ function whereabouts(
   return found !== undefined && sameWithinProcess(found, recorded) ? path : undefined;
 }
 
-function identityAt(fileSystem: FileSystem, path: string): RootIdentity | undefined {
+function identityAt(fileSystem: FileSystem, path: FsPath): RootIdentity | undefined {
   const stat = lstat(fileSystem, path);
   return stat?.isDirectory() === true ? toIdentity(stat) : undefined;
 }

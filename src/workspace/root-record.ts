@@ -6,9 +6,11 @@
  * sessions of a shared root can draw numbers at the same time; a crash may skip a number and never gives one twice.
  */
 import { canonicalJson, isLooprigError, StorageError, yieldToEventLoop } from "../core/index.js";
-import type { Abortable, CanonicalRoot } from "../core/index.js";
+import type { Abortable, CanonicalRoot, PlanId, SnapshotRef } from "../core/index.js";
 import type { StoredIdentity } from "../session-store/index.js";
 import type { Kv, KvEntry } from "../storage/index.js";
+import { identityFromStored, sameAcrossProcesses } from "./root-identity.js";
+import type { RootIdentity } from "./root-identity.js";
 import { rootKey } from "./root-lease.js";
 
 export interface RootRecordData {
@@ -27,7 +29,25 @@ export interface RootRecordData {
   readonly noticed: boolean;
   /** Name, beside the root, of a tree being materialized to take the root's place. Ours to remove while it stands here. */
   readonly staging?: string | undefined;
+  readonly swap?: RootSwap | undefined;
+  /** Names, beside the root, of directories that stood there once and hold what no capture does. Not ours to remove. */
+  readonly backups?: readonly string[] | undefined;
   readonly lastAt: string;
+}
+
+/** A directory that is not ours being exchanged for a tree of ours (U7); docs/formats/roots.md has the order. */
+export interface RootSwap {
+  /** Nothing was moved; the two renames are under way; the tree of ours is in place. */
+  readonly phase: "staging" | "renaming" | "swapped";
+  readonly planId: PlanId;
+  /** The tree of ours. Until the exchange is journaled it is what the session goes on from, whatever was captured since. */
+  readonly target: SnapshotRef;
+  /** The stranger, captured and pinned. */
+  readonly from: SnapshotRef;
+  readonly stranger: StoredIdentity;
+  /** Where the stranger is from the first rename on: a name beside the root. */
+  readonly backup?: string | undefined;
+  readonly built?: StoredIdentity | undefined;
 }
 
 export interface Drawn {
@@ -35,6 +55,25 @@ export interface Drawn {
   readonly checkpoint: number;
   readonly turn: number;
 }
+
+/** The record without its exchange. A backup that was not cleared is nobody's task any more, and stays. */
+export function withoutSwap({ swap, backups, ...data }: RootRecordData): RootRecordData {
+  const left = swap?.phase === "swapped" ? swap.backup : undefined;
+  return { ...data, ...withBackup(backups, left) };
+}
+
+/** Whether the directory is the one that an exchange has put in place. */
+export const isBuilt = ({ swap }: RootRecordData, identity: RootIdentity): boolean =>
+  swap?.phase === "swapped" &&
+  swap.built !== undefined &&
+  sameAcrossProcesses(identity, identityFromStored(swap.built));
+
+/** For a record: the backups known, and one more. */
+export const withBackup = (
+  backups: RootRecordData["backups"],
+  more: string | undefined,
+): Pick<RootRecordData, "backups"> =>
+  more === undefined ? { backups } : { backups: [...(backups ?? []).filter((each) => each !== more), more] };
 
 const attemptsMax = 1_000;
 const keyOf = (root: CanonicalRoot): string => `roots/${rootKey(root)}`;

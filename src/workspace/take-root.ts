@@ -13,9 +13,9 @@ import {
 import type { Abortable, CanonicalRoot, FileSystem, Json, SessionId } from "../core/index.js";
 import type { Journal, StoredIdentity } from "../session-store/index.js";
 import type { Lease } from "../storage/index.js";
-import { removeStaging } from "./build-root.js";
 import { mergeSettings } from "./capture-rules.js";
 import type { OpenWorkspaceOptions } from "./contracts.js";
+import { clearExchange } from "./clear-exchange.js";
 import { createCoordinator } from "./coordinator.js";
 import type { CoordinatorHealth } from "./coordinator.js";
 import { foldName, foldingIn } from "./name-folding.js";
@@ -32,6 +32,8 @@ import {
 import { acquireRootLease } from "./root-lease.js";
 import type { RootReader } from "./root-reader.js";
 import type { RootRecordData } from "./root-record.js";
+import { isBuilt, withoutSwap } from "./root-record.js";
+import { settlePlaces } from "./root-places.js";
 import { settlePlans } from "./settle-plans.js";
 import { commandRunning, runningOrphans, settleSessions } from "./settle-sessions.js";
 
@@ -49,6 +51,11 @@ export interface TakeRootOptions
   extends Abortable, Pick<OpenWorkspaceOptions, "acceptRunning" | "adoptRoot" | "missingRoot" | "capture"> {
   readonly command: string;
   readonly session?: SessionOfRoot | undefined;
+  /**
+   * What becomes of a directory with content that is not the recorded one. "yield": it is taken as it is, for the caller to
+   * put another in its place (`replaceStranger`) before anything else is done. Default "refuse".
+   */
+  readonly strangers?: "refuse" | "yield" | undefined;
 }
 
 /** Steps 2 to 5. What was taken is pushed on `undo`, for the caller to give back in reverse when something later refuses. */
@@ -73,8 +80,9 @@ export async function takeRoot(
       : undefined;
   if (rootLease !== undefined) undo.push(() => rootLease.release());
 
-  // Of a build that was killed. In a shared root the holder of the lease that builds hold is who removes it.
-  if (reader.placement !== "shared") await removeStaging(reader, { signal });
+  const health = healthOf(root, journal, rootLease);
+  // Of a build that was killed. In a shared root the holder of the lease that builds hold is who settles it.
+  if (reader.placement !== "shared") await settlePlaces(reader, () => health.assertHeld(), { signal });
   await prepare(reader, options);
   const recorded = await reader.record.read({ signal });
   const directory = attachDirectory(reader, recorded, options);
@@ -85,25 +93,31 @@ export async function takeRoot(
   }
   await reader.record.update(
     (data) => ({
-      ...mergeSettings(data, options.capture ?? {}),
-      identity: directory === undefined ? data.identity : storedIdentity(directory.identity),
+      ...mergeSettings(directory === undefined ? data : attachedTo(data, directory), options.capture ?? {}),
       lastAt: reader.clock().toISOString(),
     }),
     { signal },
   );
   const fold = foldOf(reader, directory);
-  const coordinator = createCoordinator({ root, health: healthOf(root, journal, rootLease), fold });
+  const coordinator = createCoordinator({ root, health, fold });
   const disturbed = running.length > 0;
   const owned = new OwnedRoot({ reader, journal, rootLease, coordinator, fold, directory, disturbed });
   await announce(owned, recorded, directory, options);
   undo.push(async () => {
     await owned.append({ type: "session-closed" });
   });
-  if (!owned.missing) {
+  if (!owned.missing && owned.stranger === undefined) {
+    if (reader.placement !== "shared") await clearExchange(owned, { signal });
     await settlePlans(owned, { signal });
     await settleSessions(owned, { signal });
   }
   return owned;
+}
+
+/** A stranger is not recorded: who was recorded is what tells that it is one. */
+function attachedTo(data: RootRecordData, { identity, stranger }: AttachedDirectory): RootRecordData {
+  if (stranger === true) return data;
+  return { ...(isBuilt(data, identity) ? data : withoutSwap(data)), identity: storedIdentity(identity) };
 }
 
 /** What fills the root may put another directory in its place; the one it finds has to be the recorded one (R7). */
@@ -124,7 +138,8 @@ async function announce(
   { command, session }: TakeRootOptions,
 ): Promise<void> {
   const { root, placement } = owned.reader;
-  const identity = directory === undefined ? undefined : storedIdentity(directory.identity);
+  const identity =
+    directory === undefined || directory.stranger === true ? undefined : storedIdentity(directory.identity);
   if (session?.resume !== true) {
     await owned.append({
       type: "session-started",
@@ -152,14 +167,21 @@ function attachDirectory(
   options: TakeRootOptions,
 ): AttachedDirectory | undefined {
   const { fileSystem, root } = reader;
+  let stranger = false;
   if (recorded?.identity === undefined) createFirst(fileSystem, root);
   else if (options.missingRoot === "recreate" && isVacant(fileSystem, root, recorded.identity)) return undefined;
   else if (options.adoptRoot !== true || identify(fileSystem, root) === undefined) {
-    checkRecordedRoot(fileSystem, root, identityFromStored(recorded.identity));
+    if (options.strangers === "yield" && isStranger(fileSystem, root, recorded.identity)) stranger = true;
+    else checkRecordedRoot(fileSystem, root, identityFromStored(recorded.identity));
   }
   const handle = Directory.open(fileSystem, root);
   // Of the directory that is held: if another one took its place since the check, the next look at the path finds it.
-  return { handle, identity: identifyDirectory(fileSystem, handle) };
+  return { handle, identity: identifyDirectory(fileSystem, handle), stranger };
+}
+
+function isStranger(fileSystem: FileSystem, root: CanonicalRoot, recorded: StoredIdentity): boolean {
+  const found = identify(fileSystem, root);
+  return found !== undefined && !sameAcrossProcesses(found, identityFromStored(recorded));
 }
 
 /** Whether nothing stands there, or an empty directory that is not the recorded one: that makes way (P1). */

@@ -1,8 +1,10 @@
 /** What a session finds when it goes on: its tree in each placement (P1), its root (R7), its configuration (R5), its seed (E4). */
+import { execFileSync } from "node:child_process";
 import fs from "node:fs";
 import path from "node:path";
 import { describe, expect, it } from "vitest";
 import { fileTools } from "../../src/builtin-tools/index.js";
+import { interceptFileSystem, nodeFileSystem } from "../../src/core/index.js";
 import type { DriftChange, Session } from "../../src/session/index.js";
 import { createMemoryStorage } from "../../src/storage/index.js";
 import { defineTool, jsonSchema } from "../../src/tool/index.js";
@@ -16,8 +18,8 @@ const working = (placement: Scene["placement"]): Scene => ({
 });
 
 /** A session that wrote `f` and was closed. */
-async function closed(place: Playground, placement: Scene["placement"]) {
-  const rig = await rigOn(place, working(placement));
+async function closed(place: Playground, placement: Scene["placement"], capture: Scene["capture"] = {}) {
+  const rig = await rigOn(place, { ...working(placement), capture });
   const session = await rig.startSession();
   await (
     await session.submit("write")
@@ -25,6 +27,16 @@ async function closed(place: Playground, placement: Scene["placement"]) {
   const { root } = session.workspace;
   await session.close();
   return { rig, id: session.id, root };
+}
+
+/** Another directory in the root's place; returns its tree. */
+function strangers(root: string, files: Readonly<Record<string, string>>): Readonly<Record<string, string>> {
+  fs.renameSync(root, `${root}-aside`);
+  for (const [name, content] of Object.entries(files)) {
+    fs.mkdirSync(path.dirname(path.join(root, name)), { recursive: true });
+    fs.writeFileSync(path.join(root, name), content);
+  }
+  return listTree(root);
 }
 
 const resumes = async (place: Playground, session: Session): Promise<readonly string[]> =>
@@ -76,15 +88,172 @@ describe("P1: the tree on resume", () => {
     expect(await (await session.submit("go on")).done).toMatchObject({ status: "done", text: "Two." });
   });
 
-  it("of a session's own root that somebody filled anew is not touched, and the session refused (R7)", async () => {
+  it("of a session's own root that somebody filled anew is the session's again, and a restore brings theirs back (U7)", async () => {
     await using place = new Playground();
     const { rig, id, root } = await closed(place, "session");
-    fs.renameSync(root, `${root}-aside`);
-    fs.mkdirSync(root);
-    fs.writeFileSync(path.join(root, "theirs"), "!");
-    await expect(rig.resumeSession(id)).rejects.toMatchObject({ code: "workspace_root.changed" });
-    expect(fs.readdirSync(root)).toEqual(["theirs"]);
+    const before = listTree(root);
+    const theirs = strangers(root, { theirs: "!", "deep/f": "also theirs" });
+    await using session = await rig.resumeSession(id);
+    expect(listTree(root)).toEqual(before);
+    expect(fs.readdirSync(path.dirname(root)).sort()).toEqual([id, `${id}-aside`]);
+    const events = await journalOf(await place.storage(), id);
+    const stored = only(events, "workspace-checkpointed").find(({ trigger }) => trigger === "pre-restore");
+    const { ref, number } =
+      only(events, "workspace-checkpointed")
+        .filter(({ seq }) => seq < (stored?.seq ?? 0))
+        .at(-1) ?? {};
+    expect(only(events, "workspace-restored")).toMatchObject([
+      { action: "restore", target: ref, from: stored?.ref, result: "done", kept: [] },
+    ]);
+    await session.workspace.restore(`c${stored?.number ?? 0}`);
+    expect(listTree(root)).toEqual(theirs);
+    await session.workspace.restore(`c${number ?? 0}`);
+    expect(listTree(root)).toEqual(before);
+    expect(await (await session.submit("go on")).done).toMatchObject({ status: "done", text: "Two." });
+  });
+
+  it("of a session's own root is the recorded directory from then on, with its mode (R7)", async () => {
+    await using place = new Playground();
+    const { rig, id, root } = await closed(place, "session");
+    fs.chmodSync(root, 0o750);
+    await (await rig.resumeSession(id)).close();
+    strangers(root, { theirs: "!" });
+    await (await rig.resumeSession(id)).close();
+    expect(fs.statSync(root).mode & 0o777).toBe(0o750);
+    const { ino } = fs.statSync(root);
+    await using _session = await rig.resumeSession(id);
+    expect(fs.statSync(root).ino).toBe(ino);
+    expect(only(await journalOf(await place.storage(), id), "workspace-restored")).toHaveLength(1);
+  });
+
+  it("carries over what the stranger's capture omits: a fifo, a file over the limit, an excluded directory (U7)", async () => {
+    await using place = new Playground();
+    const { rig, id, root } = await closed(place, "session", { maxFileBytes: 10, exclude: ["cache"] });
+    strangers(root, {
+      small: "s",
+      "deep/er/large": "larger than ten",
+      "cache/a/b": "not captured",
+      f: "their f, large",
+    });
+    execFileSync("mkfifo", [path.join(root, "deep/pipe")]);
+    const { ino } = fs.statSync(path.join(root, "deep/er/large"));
+    await using session = await rig.resumeSession(id);
+    const after = listTree(root);
+    expect(after).toMatchObject({ f: "file 644 1", "deep/pipe": "special", "cache/a/b": "file 644 not captured" });
+    expect(after["deep/er/large"]).toBe("file 644 larger than ten");
+    expect(fs.statSync(path.join(root, "deep/er/large")).ino).toBe(ino);
+    expect(after["small"]).toBe(undefined);
+    // Where the session has a file of that name, theirs stays where the event says.
+    const [restored] = only(await journalOf(await place.storage(), id), "workspace-restored");
+    expect(restored).toMatchObject({ result: "partly", kept: [{ path: "f" }] });
+    const backup = /^left in (.+)$/.exec(restored?.kept[0]?.reason ?? "")?.[1] ?? "";
+    expect(fs.readFileSync(path.join(path.dirname(root), backup, "f"), "utf8")).toBe("their f, large");
+    // Nobody touches it again.
+    await session.close();
+    await (await rig.resumeSession(id)).close();
+    expect(fs.existsSync(path.join(path.dirname(root), backup, "f"))).toBe(true);
+  });
+
+  it("never carries through a link, and keeps what has no place (U10)", async () => {
+    await using place = new Playground();
+    const { rig, id, root } = await closed(place, "session", { maxFileBytes: 10 });
+    const outside = path.join(place.dir, "outside");
+    fs.mkdirSync(outside);
+    fs.symlinkSync(outside, path.join(root, "d"));
+    await (await rig.resumeSession(id)).close();
+    strangers(root, { "d/large": "larger than ten" });
+    await using _session = await rig.resumeSession(id);
+    expect(fs.readlinkSync(path.join(root, "d"))).toBe(outside);
+    expect(fs.readdirSync(outside)).toEqual([]);
+    const [restored] = only(await journalOf(await place.storage(), id), "workspace-restored");
+    expect(restored?.kept.map((each) => each.path)).toEqual(["d/large"]);
+  });
+
+  it("keeps the whole backup when somebody wrote into it after it was captured (U7)", async () => {
+    await using place = new Playground();
+    const { id, root } = await closed(place, "session");
+    strangers(root, { theirs: "captured" });
+    const storage = await place.storage();
+    const fileSystem = interceptFileSystem(nodeFileSystem, ({ name, args }) => {
+      // Between the two renames, where the stranger cannot be written to by the root's name any more.
+      if (name !== "rename" || !String(args[0]).endsWith(".staging")) return;
+      const backup = fs.readdirSync(path.dirname(root)).find((each) => each.endsWith(".backup")) ?? "";
+      fs.writeFileSync(path.join(path.dirname(root), backup, "theirs"), "written later");
+    });
+    const rig = await rigOn(place, { ...working("session"), storage, world: { fileSystem } });
+    await using _session = await rig.resumeSession(id);
+    const [restored] = only(await journalOf(storage, id), "workspace-restored");
+    expect(restored).toMatchObject({ result: "partly", kept: [{ path: "theirs" }] });
+    const backup = fs.readdirSync(path.dirname(root)).find((each) => each.endsWith(".backup")) ?? "";
+    expect(fs.readFileSync(path.join(path.dirname(root), backup, "theirs"), "utf8")).toBe("written later");
+  });
+
+  it("refuses a stranger that cannot be captured completely, and changes nothing (R7)", async () => {
+    await using place = new Playground();
+    const { id, root } = await closed(place, "session");
+    const theirs = strangers(root, { readable: "r", secret: "s" });
+    const { ino } = fs.statSync(root);
+    const fileSystem = interceptFileSystem(nodeFileSystem, ({ name, args }) => {
+      if (name === "open" && String(args[0]).endsWith("/secret")) {
+        throw Object.assign(new Error("EACCES: permission denied"), { code: "EACCES" });
+      }
+    });
+    const rig = await rigOn(place, { ...working("session"), world: { fileSystem } });
+    await expect(rig.resumeSession(id)).rejects.toMatchObject({
+      ...{ code: "workspace_root.changed", details: { state: "replaced" }, cause: { code: "capture.incomplete" } },
+    });
+    expect([listTree(root), fs.statSync(root).ino]).toEqual([theirs, ino]);
+    expect(fs.readdirSync(path.dirname(root)).sort()).toEqual([id, `${id}-aside`]);
     expect(await (await place.storage()).leaser.list("")).toEqual([]);
+    // Readable again, it makes way.
+    await using session = await (await rigOn(place, working("session"))).resumeSession(id);
+    expect(listTree(session.workspace.root)).toEqual({ f: "file 644 1" });
+  });
+
+  it("puts the stranger back when the tree cannot take its place, and goes on with the right tree later (U7)", async () => {
+    await using place = new Playground();
+    const { rig, id, root } = await closed(place, "session");
+    const theirs = strangers(root, { theirs: "!" });
+    const { ino } = fs.statSync(root);
+    let fails = 0;
+    const fileSystem = interceptFileSystem(nodeFileSystem, ({ name, args }) => {
+      if (name !== "rename" || !String(args[0]).endsWith(".staging")) return;
+      fails++;
+      throw Object.assign(new Error("EIO: i/o error"), { code: "EIO" });
+    });
+    const failing = await rigOn(place, { ...working("session"), world: { fileSystem } });
+    await expect(failing.resumeSession(id)).rejects.toMatchObject({ code: "workspace_root.changed" });
+    expect([fails, listTree(root), fs.statSync(root).ino]).toEqual([1, theirs, ino]);
+    expect(fs.readdirSync(path.dirname(root)).sort()).toEqual([id, `${id}-aside`]);
+    // The newest checkpoint is the stranger's by now. Even where it was taken away meanwhile, it is not what is built.
+    fs.rmSync(root, { recursive: true });
+    await using session = await rig.resumeSession(id);
+    expect(listTree(session.workspace.root)).toEqual({ f: "file 644 1" });
+  });
+
+  it('stays the stranger\'s with `root: "adopt"`, on record (R7)', async () => {
+    await using place = new Playground();
+    const { rig, id, root } = await closed(place, "session");
+    const theirs = strangers(root, { theirs: "!" });
+    const { ino } = fs.statSync(root);
+    await using _session = await rig.resumeSession(id, { root: "adopt" });
+    expect([listTree(root), fs.statSync(root).ino]).toEqual([theirs, ino]);
+    const events = await journalOf(await place.storage(), id);
+    expect(only(events, "configuration-adopted")).toMatchObject([{ changes: [{ field: "root.identity" }] }]);
+    expect(only(events, "workspace-restored")).toEqual([]);
+  });
+
+  it("of a session that never had a checkpoint is empty again, a stranger in its place carried nowhere", async () => {
+    await using place = new Playground();
+    const rig = await rigOn(place, working("session"));
+    const session = await rig.startSession();
+    const { root } = session.workspace;
+    await session.close();
+    strangers(root, { theirs: "!" });
+    await using _again = await rig.resumeSession(session.id);
+    expect(listTree(root)).toEqual({});
+    const events = await journalOf(await place.storage(), session.id);
+    expect(only(events, "workspace-checkpointed").map(({ files }) => files)).toEqual([1, 0, 0]);
   });
 
   it("of a session that never had a checkpoint is empty again", async () => {

@@ -11,6 +11,7 @@ import type { EventOf, EventType, SessionEvent } from "../../src/session-store/i
 import type { Storage } from "../../src/storage/index.js";
 import { defineTool, defineTools, jsonSchema, tool } from "../../src/tool/index.js";
 import type { ToolDefinition } from "../../src/tool/index.js";
+import type { CaptureSettings } from "../../src/workspace/index.js";
 import type { Playground } from "../playground.js";
 
 /** Writes a file under its permit. */
@@ -148,7 +149,11 @@ export interface Scene {
   readonly root?: string | undefined;
   readonly world?: RigWorld | undefined;
   readonly strict?: boolean | undefined;
+  readonly capture?: CaptureSettings | undefined;
 }
+
+/** Capture settings that leave something out. */
+export const omitting: CaptureSettings = { maxFileBytes: 10, exclude: ["cache"] };
 
 /** A rig of which the compiler knows neither loops nor whether there is a workspace. */
 export interface AnyRig {
@@ -161,7 +166,7 @@ export interface AnyRig {
 export async function rigOn(place: Playground, scene: Scene = {}): Promise<AnyRig> {
   const { steps = [], model = scriptedModel(steps), tools = [put, careful, chatty], placement = "exclusive" } = scene;
   const { storage = await place.storage(), snapshots = "manual", root = place.root, primers, world = {} } = scene;
-  const capture = { strict: scene.strict };
+  const capture = { strict: scene.strict, ...scene.capture };
   const placements = {
     exclusive: { exclusiveWorkspace: { root, capture } },
     session: { sessionWorkspaces: { baseDir: path.join(place.dir, "sessions"), capture } },
