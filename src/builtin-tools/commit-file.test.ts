@@ -1,6 +1,6 @@
 /** The commit broken on purpose: whichever call fails, the file is the old one or the new one and nothing is left beside it. */
 import fs from "node:fs";
-import { expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { Directory, interceptFileSystem, nodeFileSystem, parseWorkspacePath } from "../core/index.js";
 import type { FileSystem } from "../core/index.js";
 import { commitFile } from "./commit-file.js";
@@ -83,6 +83,39 @@ it("what was changed since it was read is not written over, up to the step befor
   expect(await commit(disk, appears)).toBe(false);
   expect(disk.read("dir/f")).toBe("theirs again");
   expect(fs.readdirSync(disk.at("dir"))).toEqual(["f"]);
+});
+
+describe("what another program does to the file while the bytes are staged is taken over by the next attempt:", () => {
+  /** Commits as the tools do: once more with the file as it is then. */
+  async function commitTwice(disk: ToolsOnDisk, meanwhile: () => void): Promise<void> {
+    let once = false;
+    const fileSystem = interceptFileSystem(nodeFileSystem, ({ name }) => {
+      if (name !== "fsyncLater" || once) return;
+      once = true;
+      meanwhile();
+    });
+    expect(await commit(disk, fileSystem)).toBe(false);
+    expect(disk.read("dir/f")).toBe("old");
+    expect(await commit(disk, fileSystem)).toBe(true);
+    expect(disk.read("dir/f")).toBe("new bytes");
+  }
+
+  it("its permissions", async () => {
+    using disk = new ToolsOnDisk();
+    disk.write("dir/f", "old");
+    await commitTwice(disk, () => fs.chmodSync(disk.at("dir/f"), 0o755));
+    expect(fs.statSync(disk.at("dir/f")).mode & 0o777).toBe(0o755);
+    expect(fs.readdirSync(disk.at("dir"))).toEqual(["f"]);
+  });
+
+  it("a second name, which changes with the first", async () => {
+    using disk = new ToolsOnDisk();
+    disk.write("dir/f", "old");
+    await commitTwice(disk, () => fs.linkSync(disk.at("dir/f"), disk.at("other")));
+    expect(disk.read("other")).toBe("new bytes");
+    expect(fs.statSync(disk.at("dir/f")).ino).toBe(fs.statSync(disk.at("other")).ino);
+    expect(fs.readdirSync(disk.at("dir"))).toEqual(["f"]);
+  });
 });
 
 it("a permit that is revoked while the bytes are staged stops the commit (C5, C6)", async () => {

@@ -274,10 +274,17 @@ function overwrite(fileSystem: FileSystem, fd: number, bytes: Uint8Array): void 
 
 const modeOf = ({ mode }: BigIntStats): number => Number(mode) & 0o777;
 
+/**
+ * Whether the file is what it was: its content, and what a commit decides by or takes over. Somebody's `chmod` meanwhile is
+ * not to be lost, and neither is a second name, which a rename would part from this one.
+ */
 function stands(fileSystem: FileSystem, directory: Directory, path: WorkspacePath, expected: PresentFile): boolean {
   const now = readEntry(fileSystem, directory, path);
-  return now !== undefined && now.contentHash === expected.contentHash;
+  return now !== undefined && now.contentHash === expected.contentHash && sameStanding(now.stat, expected.stat);
 }
+
+const sameStanding = (a: BigIntStats, b: BigIntStats): boolean =>
+  modeOf(a) === modeOf(b) && a.uid === b.uid && a.gid === b.gid && a.nlink === b.nlink;
 
 /** Owner where there is one to keep and it is permitted, and permission bits; set-id bits are dropped, as by every write. */
 function takeOver(
