@@ -97,7 +97,6 @@ function detailLines(error: Known): readonly string[] {
       );
     case "capture.incomplete":
       return columns(error.details.paths.map(({ path, class: why }) => [displayName(path), why]));
-    case "restore.conflict":
     case "restore.tree_moved":
     case "restore.unprotected":
     case "undo.unprotected":

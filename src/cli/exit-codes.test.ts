@@ -31,7 +31,6 @@ describe("exit statuses", () => {
     ["ref.unknown", 2],
     ["session.ambiguous", 2],
     ["restore.nothing", 3],
-    ["restore.conflict", 4],
     ["restore.tree_moved", 4],
     ["workspace_root.busy", 5],
     ["workspace_root.command_running", 5],

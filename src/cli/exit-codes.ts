@@ -88,7 +88,6 @@ const byCode: Readonly<Partial<Record<ErrorCode, ExitCode>>> = {
   "snapshot.limit": exit.refused,
   "snapshot.name_collision": exit.refused,
   "restore.nothing": exit.nothing,
-  "restore.conflict": exit.conflict,
   "restore.tree_moved": exit.conflict,
   "restore.unprotected": exit.refused,
   "undo.needs_consent": exit.usage,

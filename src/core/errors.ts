@@ -333,8 +333,6 @@ export interface ErrorDetails {
   // ── restore, undo, redo ───────────────────────────────────────────────────────────────────────────────────────
   /** There is nothing (more) to undo, redo or restore here. */
   "restore.nothing": { readonly action: string };
-  /** Paths changed since, so nothing was written. Skip them, or take back first what came later. */
-  "restore.conflict": { readonly action: string; readonly paths: readonly string[] };
   /** The tree moved between plan and commit. Nothing was written; make a new plan. */
   "restore.tree_moved": { readonly paths: readonly string[] };
   /** Bytes that would be overwritten could not be made safe first. Nothing was written. */
