@@ -9,19 +9,21 @@ import path from "node:path";
 import { fileURLToPath } from "node:url";
 import ts from "typescript";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { codeBlocks, programName } from "./markdown.js";
+import { codeBlocks, localLinks, programName } from "./markdown.js";
 import { repositoryFiles } from "./source-tree.js";
 
 const repository = path.dirname(path.dirname(fileURLToPath(import.meta.url)));
 const dir = fs.mkdtempSync(path.join(os.tmpdir(), "looprig-"));
 /** The package as it would be after `npm run build`, made apart from `dist/` so that a run of tests disturbs nobody. */
 const built = path.join(dir, "package");
+/** Documents at the top. */
+const pages = ["README.md", "LICENSE", "CHANGELOG.md", "CONTRIBUTING.md"];
 /** A project of somebody who installed it. */
 const project = path.join(dir, "project");
 
 beforeAll(() => {
   fs.mkdirSync(built);
-  for (const name of ["package.json", "README.md", "LICENSE", "CHANGELOG.md", "docs"]) {
+  for (const name of ["package.json", ...pages, "docs", "examples"]) {
     fs.cpSync(path.join(repository, name), path.join(built, name), { recursive: true });
   }
   emitPackage();
@@ -37,9 +39,11 @@ afterAll(() => fs.rmSync(dir, { recursive: true, force: true }));
 describe("the packed files", () => {
   it("are the built library, its documents and nothing else", () => {
     const files = packedFiles();
-    const folders = new Set(files.map((file) => (file.startsWith("docs/") ? "docs" : (file.split("/")[0] ?? ""))));
-    expect([...folders].sort()).toEqual(["CHANGELOG.md", "LICENSE", "README.md", "dist", "docs", "package.json"]);
-    expect(files.filter((file) => /\.test\.|\.test-d\.|fixtures|golden|\.tsbuildinfo/.test(file))).toEqual([]);
+    const tops = new Set(files.map((file) => file.split("/")[0] ?? ""));
+    expect([...tops].sort()).toEqual([...pages, "dist", "docs", "examples", "package.json"].sort());
+    // The project that the examples play in has tests of its own.
+    const library = files.filter((file) => !file.startsWith("examples/"));
+    expect(library.filter((file) => /\.test\.|\.test-d\.|fixtures|golden|\.tsbuildinfo/.test(file))).toEqual([]);
     // `dist/storage/testing` is the entry `looprig/testing`; what other features test themselves with stays at home.
     const own = files.filter((file) => /(^|\/)testing\//.test(file) && !file.startsWith("dist/storage/testing/"));
     expect(own).toEqual([]);
@@ -56,6 +60,21 @@ describe("the packed files", () => {
     );
     const named = [...targets, ...Object.values(manifest.bin)].map((file) => file.replace(/^\.\//, ""));
     expect(named.filter((file) => !files.has(file))).toEqual([]);
+  });
+
+  it("hold everything that their documents link to", () => {
+    const files = packedFiles();
+    const known = new Set(files.flatMap((file) => [file, ...foldersOf(file)]));
+    const links = files
+      .filter((file) => file.endsWith(".md"))
+      .flatMap((file) =>
+        localLinks(fs.readFileSync(path.join(built, file), "utf8"))
+          .map((link) => link.split("#")[0] ?? "")
+          .filter((link) => link !== "")
+          .map((link) => path.posix.join(path.posix.dirname(file), link).replace(/\/$/, "")),
+      );
+    expect(links.length).toBeGreaterThan(100);
+    expect(links.filter((link) => !known.has(link))).toEqual([]);
   });
 
   it("have source maps that need no file outside the package", () => {
@@ -94,6 +113,11 @@ it("the programs of all documents compile against the packed types", () => {
   expect(files.length).toBeGreaterThan(10);
   expect(diagnose(files, { skipLibCheck: true })).toEqual([]);
 });
+
+function foldersOf(file: string): readonly string[] {
+  const names = file.split("/").slice(0, -1);
+  return names.map((_, i) => names.slice(0, i + 1).join("/"));
+}
 
 /** A module of the project. */
 function write(name: string, text: string): string {
