@@ -1,8 +1,7 @@
 /** What the agent of `run` is told before every conversation: who it is, then the project's own words, then the user's. */
-import path from "node:path";
-import { isMissing } from "../core/index.js";
+import { errnoOf, isLooprigError } from "../core/index.js";
 import type { FileSystem } from "../core/index.js";
-import { readTextFile } from "./text-file.js";
+import { readTextBelow } from "./text-file.js";
 
 const agentsBytesMax = 256 * 1024;
 
@@ -23,14 +22,18 @@ export function systemText(fileSystem: FileSystem, root: string, more: string | 
   return { text: parts.join("\n\n"), ...(problem === undefined ? {} : { problem }) };
 }
 
+/** What is in the directory may be anybody's; what it is a link to may be the user's own secret, and goes to a provider. */
 function readAgents(fileSystem: FileSystem, root: string): { readonly text?: string; readonly problem?: string } {
+  let read;
   try {
-    const read = readTextFile(fileSystem, path.join(root, "AGENTS.md"), agentsBytesMax);
-    if ("problem" in read) return { problem: read.problem };
-    return read.text.trim() === "" ? {} : { text: read.text.trim() };
+    read = readTextBelow(fileSystem, root, "AGENTS.md", agentsBytesMax);
   } catch (error) {
-    return isMissing(error) ? {} : { problem: "it cannot be read" };
+    if (errnoOf(error) === undefined && !isLooprigError(error)) throw error;
+    return { problem: "it cannot be read" };
   }
+  if (read === undefined) return {};
+  if ("problem" in read) return read;
+  return read.text.trim() === "" ? {} : { text: read.text.trim() };
 }
 
 /** Nothing that differs from run to run: the text is part of what a session is resumed with. */
