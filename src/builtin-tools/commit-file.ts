@@ -131,7 +131,8 @@ async function commitStaged(
   const mode = expected === undefined ? newFileMode : modeOf(expected.stat);
   await permit.record?.([...made, changeOf(path, bytes, mode, expected)], {
     signal,
-    staged: [staged, ...(expected === undefined ? [] : [replaced])].map((each) => joinPath(parentOf(path), each)),
+    staged: [joinPath(parentOf(path), staged)],
+    ...(expected === undefined ? {} : { replaced: joinPath(parentOf(path), replaced) }),
   });
   permit.assertHeld();
   const fd = fileSystem.open(directory.at(staged), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0o666);

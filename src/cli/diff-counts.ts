@@ -2,24 +2,22 @@
 import type { WorkspacePath } from "../core/index.js";
 import type { FileDiff, RefLike, RestorePlan, RootHistory, WorkspaceView } from "../workspace/index.js";
 
-export interface Span {
-  readonly from: RefLike;
-  readonly to: RefLike;
-}
+/** Two trees, or what a turn changed itself, taken back or as it was done. */
+export type Span =
+  { readonly from: RefLike; readonly to: RefLike } | { readonly turn: string; readonly reverse: boolean };
 
-/** The two trees between which a plan moves its paths: what stands there now, as far as it is not in conflict, and what will. */
+/** What a plan does to its paths, as far as they are not in conflict. */
 export function spanOf(
   plan: RestorePlan,
   { entries, turns }: Pick<RootHistory, "entries" | "turns">,
   ref: RefLike | undefined,
 ): Span | undefined {
   if (plan.action === "restore") return ref === undefined ? undefined : { from: "now", to: ref };
-  const entry = entries.find((each) => each.name === plan.entry);
-  if (entry === undefined) {
-    // A turn that is not settled yet is no entry; it will be one that ends in what is there now.
-    const turn = turns.find(({ number, state }) => state === "unsettled" && `t${number}` === plan.entry);
-    return turn?.from === undefined ? undefined : { from: "now", to: turn.from };
+  if (turns.some(({ number }) => `t${number}` === plan.entry)) {
+    return { turn: plan.entry ?? "", reverse: plan.action === "undo" };
   }
+  const entry = entries.find((each) => each.name === plan.entry);
+  if (entry === undefined) return undefined;
   return plan.action === "undo" ? { from: entry.to, to: entry.from } : { from: entry.from, to: entry.to };
 }
 

@@ -89,6 +89,7 @@ const paths = members<PathsRecord>({
   changes: listOf(members({ path: text, before: nullable(text), after: nullable(text) })),
   kept: optional(ref),
   staged: optional(listOf(text)),
+  replaced: optional(text),
 });
 
 const action = words({ undo: true, redo: true, restore: true });
@@ -221,6 +222,7 @@ export const payloads: { readonly [T in EventType]: Shape<EventPayloads[T]> } = 
     from: optional(ref),
     opened: flag,
     order: count,
+    code: optional(text),
   }),
   "window-closed": members<EventPayloads["window-closed"]>({ callId: id<CallId>() }),
   "workspace-restored": restore,

@@ -129,6 +129,8 @@ export interface EventPayloads {
     /** False when the command started before the opening capture was complete (U2). */
     readonly opened: boolean;
     readonly order: number;
+    /** Why it was not. */
+    readonly code?: string;
   };
   /** Follows the `workspace-changed` of the window; alone where nothing changed in it. */
   "window-closed": { readonly callId: CallId };
@@ -190,6 +192,11 @@ export interface PathsRecord {
   readonly kept?: SnapshotRef;
   /** Names beside the paths that the write needs for its moment; whoever settles it removes those that were left. */
   readonly staged?: readonly string[];
+  /**
+   * A second name, for its moment, of the file at the last path, which is replaced (C10). Whoever settles the write removes
+   * it if it still holds what was recorded as `before`: somebody may have written into it.
+   */
+  readonly replaced?: string;
 }
 
 /** What an undo, a redo or a restore did to the tree. */

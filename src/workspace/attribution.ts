@@ -10,6 +10,7 @@ import { isSameEntry } from "../workspace-store/index.js";
 import type { TreeEntry, WorkspaceStore } from "../workspace-store/index.js";
 import type { ChangedBy } from "./changed-by.js";
 import type { FoldedHistory, Restoration } from "./history.js";
+import { restates } from "./own-changes.js";
 import type { OwnChange } from "./own-changes.js";
 import { changesIn, changesOf } from "./turn-record.js";
 
@@ -19,6 +20,8 @@ interface Explanation extends OwnChange {
   readonly turnId: TurnId;
   readonly turn: number;
   readonly tool?: string;
+  /** False for what is older than was asked about: it only tells what a window holds that is somebody's recorded write. */
+  readonly inRange: boolean;
 }
 
 export class Attribution {
@@ -53,11 +56,12 @@ export class Attribution {
     const counts = (order: number, turn: number): boolean =>
       order > since || replayed.has(`t${turn}`) || attribution.#rewritten.size > 0;
     for (const write of history.writes) {
-      if (counts(write.order, write.turn)) for (const change of changesOf(write)) attribution.#add(change, write);
+      const inRange = counts(write.order, write.turn);
+      for (const change of changesOf(write)) attribution.#add(change, write, inRange);
     }
     for (const window of history.windows) {
       if (!counts(window.closeOrder, window.turn)) continue;
-      for (const change of await changesIn(store, window, options)) attribution.#add(change, window);
+      for (const change of await changesIn(store, history, window, options)) attribution.#add(change, window, true);
     }
     for (const explanations of attribution.#byPath.values()) explanations.sort((a, b) => a.closeOrder - b.closeOrder);
     return attribution;
@@ -66,8 +70,10 @@ export class Attribution {
   #add(
     change: OwnChange,
     { sessionId, turnId, turn, ...of }: Pick<Explanation, "sessionId" | "turnId" | "turn" | "tool">,
+    inRange: boolean,
   ): void {
-    const explanation = { ...change, sessionId, turnId, turn, ...(of.tool === undefined ? {} : { tool: of.tool }) };
+    const tool = of.tool === undefined ? {} : { tool: of.tool };
+    const explanation = { ...change, sessionId, turnId, turn, inRange, ...tool };
     const known = this.#byPath.get(change.path);
     if (known === undefined) this.#byPath.set(change.path, [explanation]);
     else known.push(explanation);
@@ -76,12 +82,9 @@ export class Attribution {
   /** The newest record that left exactly this at the path. What was recorded in a window of anybody's is no guess. */
   explanationOf(path: WorkspacePath, present: TreeEntry | undefined): Explanation | undefined {
     const matching = this.#byPath.get(path)?.filter(({ after }) => isSameEntry(after, present)) ?? [];
-    const newest = matching.at(-1);
+    const newest = matching.findLast(({ inRange }) => inRange);
     if (newest?.strength !== "window") return newest;
-    const recorded = matching.findLast(
-      (each) =>
-        each.strength === "recorded" && newest.openOrder <= each.closeOrder && each.closeOrder <= newest.closeOrder,
-    );
+    const recorded = matching.findLast((each) => restates(newest, each));
     return recorded ?? newest;
   }
 
@@ -107,7 +110,8 @@ export class Attribution {
 
   /** Why a path that is not explained is left alone: another session is at work on it, or nobody knows whose it is. */
   keptReason(path: WorkspacePath): "foreign" | "other-session" {
-    return this.#byPath.has(path) || this.#runningNow() === undefined ? "foreign" : "other-session";
+    const known = this.#byPath.get(path)?.some(({ inRange }) => inRange) === true;
+    return known || this.#runningNow() === undefined ? "foreign" : "other-session";
   }
 
   /**
@@ -119,8 +123,9 @@ export class Attribution {
     const other = this.#byPath
       .get(change.path)
       ?.find(
-        ({ sessionId, openOrder, closeOrder }) =>
-          sessionId !== ours && openOrder <= change.closeOrder && change.openOrder <= closeOrder,
+        (each) =>
+          each.sessionId !== ours &&
+          (restates(change, each) || (each.openOrder <= change.closeOrder && change.openOrder <= each.closeOrder)),
       );
     return other === undefined
       ? undefined

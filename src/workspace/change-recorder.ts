@@ -15,12 +15,13 @@ import { emptyDirectoryId, fileEntryOf, isSameEntry } from "../workspace-store/i
 import type { KeptFile, Tree, TreeEntry } from "../workspace-store/index.js";
 import type { ChangeRecords, FileChange, FileState, RecordedPermit, RecordingCall } from "./change-records.js";
 import type { RecordingCoordinator } from "./change-records.js";
+import { assertCovered } from "./record-scope.js";
 import { revoked } from "./coordinator-refusals.js";
 import type { MutationScope, OwnedCoordinator, WorkspacePermit } from "./coordinator-contract.js";
 import { entryId } from "./entry-id.js";
 import { entryKind } from "./file-diff.js";
 import { foldHistory } from "./history.js";
-import type { OwnedRoot, TakenCheckpoint } from "./owned-root.js";
+import type { CheckpointRequest, OwnedRoot, TakenCheckpoint } from "./owned-root.js";
 import { composeChanges } from "./own-changes.js";
 import type { OwnChange } from "./own-changes.js";
 import { identifyProcess } from "./process-identity.js";
@@ -76,7 +77,8 @@ export class ChangeRecorder {
     resumed.latest = (await open(turn?.to)) ?? resumed.baseline;
     for (const write of history.writes) if (write.turnId === of.turnId) resumed.changes.push(...changesOf(write));
     for (const window of history.windows) {
-      if (window.turnId === of.turnId) resumed.changes.push(...(await changesIn(reader.store, window, options)));
+      if (window.turnId === of.turnId)
+        resumed.changes.push(...(await changesIn(reader.store, history, window, options)));
     }
     resumed.dirty = resumed.changes.length > 0;
   }
@@ -96,8 +98,7 @@ export class ChangeRecorder {
       const taken = await this.#capture(turn, {}).catch(onlyOurs);
       if (taken?.event !== undefined) events.push({ ...taken.event, ...turn.of });
     }
-    const changed = composeChanges(turn.changes).filter((change) => entryKind(change) !== "directory").length;
-    return { events, changed };
+    return { events, changed: await countStanding(turn) };
   }
 
   /** Until the captures that close windows of the turn are done: they hold the tree, and see what any other one would. */
@@ -145,7 +146,15 @@ export class ChangeRecorder {
       },
       assertHeld: () => held.assertHeld(),
       [Symbol.dispose]: () => held.release(),
-      record: (changes, options) => this.#record(callId, changes, options),
+      record: async (changes, options) => {
+        const { fold, reader } = this.#owned;
+        const { staged = [], replaced } = options ?? {};
+        assertCovered(scope, changes, replaced === undefined ? staged : [...staged, replaced], {
+          root: reader.root,
+          fold,
+        });
+        await this.#record(callId, changes, options);
+      },
       keep: ({ path, mode, bytes }) => this.#keep(callId, [{ path: parseWorkspacePath(path), mode, bytes }], {}),
       openWindow: async (options) => {
         if (held === permit) held = await this.#opened(callId, scope, permit, options);
@@ -156,7 +165,7 @@ export class ChangeRecorder {
   async #record(
     callId: CallId,
     given: readonly FileChange[],
-    { staged = [], ...options }: NonNullable<Parameters<RecordedPermit["record"]>[1]> = {},
+    { staged = [], replaced, ...options }: NonNullable<Parameters<RecordedPermit["record"]>[1]> = {},
   ): Promise<void> {
     const turn = this.#turn;
     const changes = given
@@ -180,6 +189,7 @@ export class ChangeRecorder {
       changes: changes.map(({ path, before, after }) => ({ path, before: entryId(before), after: entryId(after) })),
       ...(kept === undefined ? {} : { kept }),
       ...(staged.length === 0 ? {} : { staged }),
+      ...(replaced === undefined ? {} : { replaced }),
     });
   }
 
@@ -246,17 +256,20 @@ export class ChangeRecorder {
     const stops = [permit.revoked, ...(signal === undefined ? [] : [signal])];
     const limit = AbortSignal.any([...stops, AbortSignal.timeout(windowOpenMs)]);
     let taken: TakenCheckpoint | undefined;
+    let code: string | undefined;
     try {
-      taken = await this.#capture(turn, { signal: limit });
+      taken = await this.#capture(turn, { signal: limit, failureToldByCaller: true });
     } catch (error) {
       // A command that is not to run is not begun; one whose tree cannot be captured in time is, and cannot be undone.
       if (!isLooprigError(error) || stops.some(({ aborted }) => aborted)) throw error;
+      code = error.code;
     }
     const from = taken?.result.tree ?? turn.latest;
     const opened = taken !== undefined;
     const marker: NewEvent = {
       ...{ type: "window-opened", callId, opened, order: openOrder, ...turn.of },
       ...(from === undefined ? {} : { from: from.ref }),
+      ...(code === undefined ? {} : { code }),
     };
     await this.#owned.append(...(taken?.event === undefined ? [] : [{ ...taken.event, ...turn.of }]), marker);
     return { callId, turn, from, opened, openOrder };
@@ -331,7 +344,7 @@ export class ChangeRecorder {
 
   async #capture(
     turn: RecordedTurn,
-    options: Abortable & { readonly countedFrom?: SnapshotRef | undefined },
+    options: Pick<CheckpointRequest, "signal" | "countedFrom" | "failureToldByCaller">,
   ): Promise<TakenCheckpoint> {
     turn.dirty = false;
     const others = this.#owned.coordinator.counts().held > 1;
@@ -355,6 +368,16 @@ export class ChangeRecorder {
   }
 }
 
+/** Files and links that are as the turn left them: a write that was refused, or that somebody wrote over, is not counted. */
+async function countStanding({ changes, latest }: RecordedTurn): Promise<number> {
+  let count = 0;
+  for (const change of composeChanges(changes)) {
+    if (entryKind(change) === "directory") continue;
+    if (latest === undefined || isSameEntry(await latest.lookup(change.path), change.after)) count++;
+  }
+  return count;
+}
+
 /** A capture that failed was journaled; what is no failure of ours goes on. */
 function onlyOurs(error: unknown): undefined {
   if (!isLooprigError(error)) throw error;
@@ -367,9 +390,8 @@ const entryOf = (state: FileState | undefined): TreeEntry | undefined =>
       ? fileEntryOf(state.bytes, state.mode)
       : { kind: "directory", mode: state.mode, id: emptyDirectoryId };
 
-/** Whether the store holds what stands there: a tree of this turn has it, or the turn itself wrote it. */
+/** Whether the store holds what stands there: a tree of this turn has it. What was only written is stored nowhere yet. */
 async function isHeld(turn: RecordedTurn, path: WorkspacePath, entry: TreeEntry | undefined): Promise<boolean> {
-  if (turn.changes.some((change) => change.path === path && isSameEntry(change.after, entry))) return true;
   for (const tree of [turn.latest, turn.baseline]) {
     if (tree !== undefined && isSameEntry(await tree.lookup(path), entry)) return true;
   }

@@ -21,11 +21,13 @@ export interface RecordedPermit extends WorkspacePermit {
   /**
    * Makes the record durable, and with it what would be lost otherwise: bytes that no captured tree of the turn holds. Called
    * before the first of the changes is visible, once for each attempt. `staged` are the paths of files that the write needs
-   * for its moment. Rejects with `storage.*` or `journal.*`; then nothing may be written.
+   * for its moment, beside what it writes and named `.looprig-…`; `replaced` is the path of a second name of the file it
+   * replaces. Rejects with `coordinator.invalid_path` for what the permit
+   * does not cover. Rejects with `storage.*` or `journal.*`; then nothing may be written.
    */
   record(
     changes: readonly FileChange[],
-    options?: Abortable & { readonly staged?: readonly string[] | undefined },
+    options?: Abortable & { readonly staged?: readonly string[] | undefined; readonly replaced?: string | undefined },
   ): Promise<void>;
   /** Stores bytes that somebody else wrote and that stand nowhere any more; durable on return, under the ref it returns. */
   keep(file: { readonly path: string; readonly mode: number; readonly bytes: Uint8Array }): Promise<SnapshotRef>;

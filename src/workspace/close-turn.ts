@@ -5,10 +5,13 @@
 import { baseName, errnoOf, mintCallId, openBelow, parentOf, parseWorkspacePath } from "../core/index.js";
 import type { Abortable, SessionId, SnapshotRef } from "../core/index.js";
 import type { NewEvent, SessionEvent } from "../session-store/index.js";
+import { fileEntryOf, isSameEntry } from "../workspace-store/index.js";
+import { parseEntryId } from "./entry-id.js";
 import { entryKind } from "./file-diff.js";
 import { foldHistory } from "./history.js";
 import type { FoldedHistory, OpenTurn, OpenWindow, RecordedWrite } from "./history.js";
 import type { OwnedRoot, TakenCheckpoint } from "./owned-root.js";
+import { readSmallBytes } from "./small-file.js";
 import { netChanges } from "./turn-record.js";
 
 interface ClosedSession {
@@ -87,17 +90,36 @@ async function close(owned: OwnedRoot, session: ClosedSession, turn: OpenTurn, o
   return { events, changed: await countChanged(owned, history, started.number, taken, options) };
 }
 
-/** What a write that was cut short left beside its paths: exactly the names that were recorded, never one like them (U9). */
-function removeStaged(owned: OwnedRoot, { staged = [] }: RecordedWrite): void {
-  for (const each of staged) {
-    const path = parseWorkspacePath(each);
-    try {
-      using directory = openBelow(owned.directory(), parentOf(path));
-      if (directory.lstat(baseName(path)).isFile()) owned.reader.fileSystem.unlink(directory.at(baseName(path)));
-    } catch (error) {
-      // Not there, or not to be had now: it is a name too many, and no byte of anybody's is in it alone.
-      if (errnoOf(error) === undefined) throw error;
-    }
+/**
+ * What a write that was cut short left beside its paths: exactly the names that were recorded, never one like them (U9). The
+ * second name of a file that was replaced goes only if nobody wrote into it (C10).
+ */
+function removeStaged(owned: OwnedRoot, { staged = [], replaced, changes }: RecordedWrite): void {
+  for (const path of staged) removeFile(owned, path, () => true);
+  const before = parseEntryId(changes.at(-1)?.before ?? null);
+  if (replaced === undefined || before?.kind !== "file") return;
+  removeFile(owned, replaced, (bytes, mode) => isSameEntry(fileEntryOf(bytes, mode), before));
+}
+
+/** More than the file tools write. */
+const replacedBytesMax = 64 * 1024 * 1024;
+
+function removeFile(owned: OwnedRoot, given: string, isOurs: (bytes: Buffer, mode: number) => boolean): void {
+  const { fileSystem } = owned.reader;
+  const path = parseWorkspacePath(given);
+  const name = baseName(path);
+  try {
+    using directory = openBelow(owned.directory(), parentOf(path));
+    const stat = directory.lstat(name);
+    if (
+      !stat.isFile() ||
+      !isOurs(readSmallBytes(fileSystem, directory.at(name), replacedBytesMax), Number(stat.mode) & 0o777)
+    )
+      return;
+    fileSystem.unlink(directory.at(name));
+  } catch (error) {
+    // Not there, or not to be had now: it is a name too many, and no byte of anybody's is lost with it.
+    if (errnoOf(error) === undefined) throw error;
   }
 }
 

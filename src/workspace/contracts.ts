@@ -253,6 +253,8 @@ export interface WorkspaceView extends AsyncDisposable {
   diff(
     options?: Abortable & {
       readonly turn?: string | undefined;
+      /** From the end of the turn to its start, as undo goes. */
+      readonly reverse?: boolean | undefined;
       readonly from?: RefLike | undefined;
       readonly to?: RefLike | undefined;
       readonly paths?: readonly string[] | undefined;

@@ -66,6 +66,11 @@ export interface FoldedHistory extends RootHistory {
   readonly windows: readonly Window[];
   readonly openWindows: readonly OpenWindow[];
   readonly writes: readonly RecordedWrite[];
+  /**
+   * Names that writes recorded as theirs for their moment (U9). A capture beside a write may hold one; it is nobody's
+   * change, and is put back nowhere.
+   */
+  readonly staged: ReadonlySet<string>;
   readonly restorations: readonly Restoration[];
   /** Entries that were undone and can be put back, the next one last. */
   readonly redoable: readonly UndoEntryName[];
@@ -99,6 +104,7 @@ export function foldHistory(root: CanonicalRoot, known: boolean, traces: readonl
     windows,
     openWindows,
     writes,
+    staged: new Set(writes.flatMap(({ staged = [] }) => staged)),
     restorations,
     redoable,
     orphans: traces.filter((trace) => !trace.live && !isSettled(trace)).map((trace) => trace.id),
@@ -168,7 +174,6 @@ function foldSession(trace: SessionTrace, into: Folding): void {
       case "window-opened":
         if (turn === undefined) break;
         into.openWindows.push({ opened: event, ...ofTurn(trace, turn) });
-        if (!event.opened) turn.protected = false;
         break;
       case "window-closed":
         remove(into.openWindows, ({ opened }) => opened.callId === event.callId);
@@ -190,6 +195,10 @@ function foldSession(trace: SessionTrace, into: Folding): void {
       default:
         break;
     }
+  }
+  for (const { opened, turnId } of into.openWindows) {
+    const turn = into.turns.get(turnId);
+    if (turn !== undefined && !opened.opened) turn.protected = false;
   }
 }
 
@@ -214,7 +223,7 @@ function foldWindow(event: Mutation<"window">, turn: Mutable<TurnSummary>, trace
 }
 
 function toWrite(
-  { kind, callId, order, changes, staged }: Mutation<"paths">,
+  { kind, callId, order, changes, staged, replaced }: Mutation<"paths">,
   turn: TurnSummary,
   trace: SessionTrace,
   calls: ReadonlyMap<CallId, Call>,
@@ -224,6 +233,7 @@ function toWrite(
     ...{ kind, callId, order, changes, ...ofTurn(trace, turn), finished: call?.done === true },
     ...(call === undefined ? {} : { tool: call.tool }),
     ...(staged === undefined ? {} : { staged }),
+    ...(replaced === undefined ? {} : { replaced }),
   };
 }
 
@@ -274,8 +284,8 @@ function endTurn(turn: Mutable<TurnSummary>, event: EventOf<"turn-done" | "turn-
   turn.state = event.type === "turn-done" ? "done" : event.type === "turn-failed" ? "failed" : "interrupted";
   if (event.head !== undefined) turn.endHead = event.head;
   if (event.type === "turn-done" && event.exitCode !== undefined) turn.exitCode = event.exitCode;
-  // Equal refs journal no window: a turn that changed nothing ends where it began.
-  if (turn.to === undefined && turn.protected && turn.changed === 0 && turn.from !== undefined) turn.to = turn.from;
+  // Equal refs journal nothing: a turn after which the tree is as it was captured before ends where it began.
+  if (turn.to === undefined && turn.protected && turn.from !== undefined) turn.to = turn.from;
 }
 
 export function toCheckpoint(event: EventOf<"workspace-checkpointed">, turn: number | undefined): Checkpoint {

@@ -51,6 +51,12 @@ describe("what a turn changed (U1)", () => {
     ]);
   });
 
+  it("a window that closed between the record of a write and the write says nothing against it", () => {
+    expect(ends([recorded(3, "v0", "v1"), recorded(5, "v1", "v2"), window(2, 6, "v0", "v1")])).toEqual([
+      { before: file("v0"), after: file("v2"), strength: "recorded" },
+    ]);
+  });
+
   it("what goes on from a window is as unproven as the window", () => {
     const [change] = composeChanges([window(1, 2, "v0", "v1"), recorded(3, "v1", "v2")]);
     expect(change).toMatchObject({ before: file("v0"), after: file("v2"), strength: "window", uncertain: true });
@@ -82,7 +88,8 @@ describe("what a turn changed (U1)", () => {
     const all = [recorded(1, "v0", "v1"), begun];
     expect(await withoutUndone(all, async () => file("v1"))).toEqual([all[0]]);
     expect(await withoutUndone(all, async () => file("v2"))).toEqual(all);
-    expect(await withoutUndone(all, async () => file("other"))).toEqual(all);
+    // Neither: somebody else's.
+    expect(await withoutUndone(all, async () => file("other"))).toEqual([all[0]]);
   });
 });
 

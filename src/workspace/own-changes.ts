@@ -30,7 +30,9 @@ export interface OwnChange {
 /** In byte order of paths, each path once; what was put back to where it began is left out. */
 export function composeChanges(changes: readonly OwnChange[]): readonly OwnChange[] {
   const net = new Map<WorkspacePath, OwnChange>();
+  const recorded = changes.filter(({ strength }) => strength === "recorded");
   for (const change of inOrder(changes)) {
+    if (recorded.some((record) => record.path === change.path && restates(change, record))) continue;
     const before = net.get(change.path);
     net.set(change.path, before === undefined ? change : join(before, change));
   }
@@ -40,7 +42,6 @@ export function composeChanges(changes: readonly OwnChange[]): readonly OwnChang
 }
 
 function join(first: OwnChange, next: OwnChange): OwnChange {
-  if (restates(next, first)) return first;
   if (!isSameEntry(first.after, next.before)) return next;
   return {
     ...next,
@@ -54,15 +55,21 @@ function join(first: OwnChange, next: OwnChange): OwnChange {
 const inOrder = (changes: readonly OwnChange[]): readonly OwnChange[] =>
   [...changes].sort((a, b) => a.closeOrder - b.closeOrder);
 
-/** Rule 3: the window was open while the write was recorded, and both end in the same. */
-const restates = (window: OwnChange, record: OwnChange): boolean =>
+/**
+ * Rule 3: the window says what the record says. A write is recorded before it is visible, perhaps before the window opened
+ * in which it became visible: then both begin and end in the same.
+ */
+export const restates = (window: OwnChange, record: OwnChange): boolean =>
   window.strength === "window" &&
   record.strength === "recorded" &&
-  window.openOrder <= record.closeOrder &&
   record.closeOrder <= window.closeOrder &&
-  isSameEntry(window.after, record.after);
+  isSameEntry(window.after, record.after) &&
+  (window.openOrder <= record.closeOrder || isSameEntry(window.before, record.before));
 
-/** Leaves out recorded writes of which the disk says that they did not happen (E3). */
+/**
+ * Leaves out recorded writes that the disk does not show, of calls that never told that they did them (E3): what is there
+ * now is as it was before, or somebody else's.
+ */
 export async function withoutUndone(
   changes: readonly OwnChange[],
   present: (path: WorkspacePath) => Promise<TreeEntry | undefined>,
@@ -70,8 +77,7 @@ export async function withoutUndone(
   const last = new Map(inOrder(changes).map((change) => [change.path, change]));
   const undone = new Set<OwnChange>();
   for (const [path, change] of last) {
-    if (change.finished || isSameEntry(change.before, change.after)) continue;
-    if (isSameEntry(await present(path), change.before)) undone.add(change);
+    if (!change.finished && !isSameEntry(await present(path), change.after)) undone.add(change);
   }
   return undone.size === 0 ? changes : changes.filter((change) => !undone.has(change));
 }

@@ -2,7 +2,7 @@
  * From what the user asked ("undo", "restore c3") to a plan: which entry, which trees, whose changes. The decision for each
  * path is the planner's (`restore/planner`); this file chooses its inputs and says the result in the public form.
  */
-import { LooprigError, RestoreError, parseWorkspacePath } from "../core/index.js";
+import { LooprigError, RestoreError, compareNames, parseWorkspacePath } from "../core/index.js";
 import type { Abortable, SessionId, SnapshotRef, WorkspacePath } from "../core/index.js";
 import type { UndoEntryName } from "../session-store/index.js";
 import type { Tree, TreeChange, TreeEntry } from "../workspace-store/index.js";
@@ -16,7 +16,7 @@ import { resolveRef, resolveTurn } from "./references.js";
 import type { TreePlan } from "./restore/plan.js";
 import { planRestore, planReversal } from "./restore/planner.js";
 import type { RootReader } from "./root-reader.js";
-import { netChanges } from "./turn-record.js";
+import { netChanges, unstaged } from "./turn-record.js";
 
 /** What a plan is made from: the history, the tree as it is now, and the session that asks, if one does. */
 export interface PlanBasis {
@@ -178,7 +178,7 @@ async function planEntry(
   const attribution = await Attribution.load(reader.store, history, since, options);
   const taken = action.kind === "redo" ? takenBack(history, entry.name) : undefined;
   const tree = await planReversal({
-    changes: only(taken, own ?? reader.store.diff(from, to, options)),
+    changes: only(taken, own ?? unstaged(history, reader.store.diff(from, to, options))),
     present,
     direction: action.kind,
     onConflict: "skip",
@@ -238,7 +238,7 @@ async function planTowards(
   const attribution = await Attribution.load(reader.store, history, resolved.checkpoint?.order ?? 0, options);
   const explains = (path: WorkspacePath, now: TreeEntry): boolean => attribution.explains(path, now);
   const tree = await planRestore({
-    changes: reader.store.diff(present, target, options),
+    changes: unstaged(history, reader.store.diff(present, target, options)),
     present,
     wanted: target,
     paths: pathsOf(action),
@@ -275,7 +275,7 @@ async function planTowards(
 async function unprotected(
   reader: RootReader,
   turn: TurnSummary,
-  { checkpoints }: FoldedHistory,
+  { checkpoints, writes }: FoldedHistory,
   options: Abortable,
 ): Promise<RestoreError> {
   const name = `t${turn.number}`;
@@ -284,10 +284,11 @@ async function unprotected(
   );
   const nearest = before === undefined ? undefined : { name: `c${before.number}`, ref: before.ref };
   const since = turn.from === undefined ? nearest : { name: `${name}^`, ref: turn.from };
-  const paths: WorkspacePath[] = [];
+  const recorded = writes.filter((write) => write.turn === turn.number).flatMap(({ changes }) => changes);
+  const paths = new Set(recorded.map(({ path }) => parseWorkspacePath(path)));
   if (since !== undefined) {
     const [from, to] = [await reader.store.open(since.ref, options), await reader.tree(turn.to ?? "now", options)];
-    for await (const { path } of reader.store.diff(from, to, options)) paths.push(path);
+    for await (const { path } of reader.store.diff(from, to, options)) paths.add(path);
   }
   const onward =
     since === undefined
@@ -296,7 +297,7 @@ async function unprotected(
   return new RestoreError(
     "undo.unprotected",
     `Cannot undo ${name}: it could not be captured completely, so what it changed cannot be told from what it found; ${onward}`,
-    { turn: name, paths, ...(since === undefined ? {} : { since: since.name }) },
+    { turn: name, paths: [...paths].sort(compareNames), ...(since === undefined ? {} : { since: since.name }) },
   );
 }
 

@@ -1,7 +1,7 @@
 /** From what the journals say of a turn to the changes that are its own: recorded writes, and what differs in its windows. */
 import { isLooprigError, parseWorkspacePath } from "../core/index.js";
 import type { Abortable } from "../core/index.js";
-import type { Tree, WorkspaceStore } from "../workspace-store/index.js";
+import type { Tree, TreeChange, WorkspaceStore } from "../workspace-store/index.js";
 import type { TurnSummary } from "./contracts.js";
 import { parseEntryId } from "./entry-id.js";
 import type { FoldedHistory, RecordedWrite, Window } from "./history.js";
@@ -24,17 +24,26 @@ type WindowSpan = Span & Pick<Window, "from" | "to">;
  */
 export async function changesIn(
   store: WorkspaceStore,
+  history: Pick<FoldedHistory, "staged">,
   window: WindowSpan,
   options: Abortable = {},
 ): Promise<readonly OwnChange[]> {
   const changes: OwnChange[] = [];
   try {
     const [from, to] = [await store.open(window.from, options), await store.open(window.to, options)];
-    for await (const change of store.diff(from, to, options)) changes.push(inWindow(change, window));
+    for await (const change of unstaged(history, store.diff(from, to, options))) changes.push(inWindow(change, window));
   } catch (error) {
     if (!isLooprigError(error, "snapshot.unknown", "snapshot.object_missing", "snapshot.object_damaged")) throw error;
   }
   return changes;
+}
+
+/** What differs, but for names that a write needed for its moment. */
+export async function* unstaged(
+  { staged }: Pick<FoldedHistory, "staged">,
+  changes: AsyncIterable<TreeChange>,
+): AsyncIterable<TreeChange> {
+  for await (const change of changes) if (!staged.has(change.path)) yield change;
 }
 
 type Difference = Pick<OwnChange, "path" | "before" | "after">;
@@ -57,8 +66,9 @@ export async function netChanges(
 ): Promise<readonly OwnChange[]> {
   const unsettled = turn.state === "unsettled";
   const own = history.writes.filter((write) => write.turn === turn.number);
-  // Looking at the tree as it is now is a walk: only when its answer matters.
-  const now = unsettled || own.some(({ finished }) => !finished) ? await present() : undefined;
+  // Looking at the tree as it is now is a walk: only when its answer matters. Of a turn that was undone it tells nothing.
+  const unsure = turn.undone === undefined && own.some(({ finished }) => !finished);
+  const now = unsettled || unsure ? await present() : undefined;
   const changes = own.flatMap(changesOf);
   const spans: readonly WindowSpan[] = [
     ...history.windows.filter((window) => window.turn === turn.number),
@@ -67,7 +77,7 @@ export async function netChanges(
   for (const span of spans) {
     const from = await store.open(span.from, options);
     const to = span.to === now?.ref ? now : await store.open(span.to, options);
-    for await (const change of store.diff(from, to, options)) changes.push(inWindow(change, span));
+    for await (const change of unstaged(history, store.diff(from, to, options))) changes.push(inWindow(change, span));
   }
   return composeChanges(now === undefined ? changes : await withoutUndone(changes, (path) => now.lookup(path)));
 }

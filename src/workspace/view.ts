@@ -1,6 +1,7 @@
 /** The read-only view of a root: it takes no lease and writes nothing but the stat index. */
-import { LooprigError, SnapshotError, displayName, parseWorkspacePath, signalOf } from "../core/index.js";
+import { LooprigError, SnapshotError, displayName, isWithin, parseWorkspacePath, signalOf } from "../core/index.js";
 import type { Abortable, CanonicalRoot, LeaseHolder, SessionId, SnapshotRef, WorkspacePath } from "../core/index.js";
+import { isSameEntry } from "../workspace-store/index.js";
 import type { Tree, TreeChange, TreeEntry } from "../workspace-store/index.js";
 import { Attribution } from "./attribution.js";
 import { invalid } from "./capture-rules.js";
@@ -25,7 +26,7 @@ import { parsePurpose } from "./restore-purpose.js";
 import { resolveRef, resolveTurn } from "./references.js";
 import { holderOf } from "./root-holder.js";
 import type { RootReader } from "./root-reader.js";
-import { netChanges } from "./turn-record.js";
+import { netChanges, unstaged } from "./turn-record.js";
 
 export class RootView implements WorkspaceView {
   protected readonly reader: RootReader;
@@ -62,7 +63,8 @@ export class RootView implements WorkspaceView {
     if (given === undefined && history.checkpoints.length === 0) return [];
     const since = resolveRef(history, given ?? "last");
     const [from, to] = [await this.reader.tree(since.ref, { signal }), await this.reader.tree("now", { signal })];
-    const changes = this.reader.store.diff(from, to, { signal });
+    // Whatever stands in the tree for its moment was on record before it was made: asked again after the look.
+    const changes = unstaged(await this.reader.history({ signal }), this.reader.store.diff(from, to, { signal }));
     return this.attribute(history, since.checkpoint?.order ?? 0, changes, { signal });
   }
 
@@ -71,6 +73,7 @@ export class RootView implements WorkspaceView {
     ...asked
   }: Abortable & {
     turn?: string | undefined;
+    reverse?: boolean | undefined;
     from?: RefLike | undefined;
     to?: RefLike | undefined;
     paths?: readonly string[] | undefined;
@@ -81,10 +84,24 @@ export class RootView implements WorkspaceView {
     if (span === undefined) return;
     const [from, to] = [await this.reader.tree(span.from, { signal }), await this.reader.tree(span.to, { signal })];
     const paths = asked.paths?.map((path) => parseWorkspacePath(path));
-    const own = turn === undefined || turn === "none" ? undefined : await this.#ownPaths(history, turn, { signal });
-    for await (const change of this.reader.store.diff(from, to, { signal, paths })) {
-      if (own?.has(change.path) === false) continue;
-      yield await fileDiff(change, this.#side(span.from), this.#side(span.to), { signal });
+    const sides: [ReadSide, ReadSide] = [this.#side(span.from), this.#side(span.to)];
+    if (turn !== undefined && turn !== "none") {
+      const own = await netChanges(this.reader.store, history, turn, () => this.reader.tree("now", { signal }), {
+        signal,
+      });
+      for (const { path, before, after } of own) {
+        if (paths?.some((chosen) => isWithin(path, chosen)) === false) continue;
+        // What somebody wrote over since is shown as it ended up: the turn's own bytes may be in no tree.
+        const shown = await to.lookup(path);
+        const change = { path, before, after: isSameEntry(shown, after) ? after : shown };
+        yield asked.reverse === true
+          ? await fileDiff({ path, before: change.after, after: before }, sides[1], sides[0], { signal })
+          : await fileDiff(change, ...sides, { signal });
+      }
+      return;
+    }
+    for await (const change of unstaged(history, this.reader.store.diff(from, to, { signal, paths }))) {
+      yield await fileDiff(change, ...sides, { signal });
     }
   }
 
@@ -163,12 +180,6 @@ export class RootView implements WorkspaceView {
       named.push(describeChange(change, attribution.by(change.path, change.after, this.asker())));
     }
     return named;
-  }
-
-  async #ownPaths(history: FoldedHistory, turn: TurnSummary, options: Abortable): Promise<ReadonlySet<WorkspacePath>> {
-    const present = (): Promise<Tree> => this.reader.tree("now", options);
-    const own = await netChanges(this.reader.store, history, turn, present, options);
-    return new Set(own.map(({ path }) => path));
   }
 
   #side(ref: SnapshotRef | "now"): ReadSide {

@@ -2,6 +2,7 @@
  * Runs one turn of a session whose script is given, and prints its events. The tool `Tell` prints a line, so that a test knows
  * where it is and can kill it there. argv: root, state directory, script as JSON, session to resume (or nothing)
  */
+import fs from "node:fs";
 import { bash, fileTools } from "../../src/builtin-tools/index.js";
 import { defineLoop, scriptedModel } from "../../src/loop/index.js";
 import type { ScriptStep } from "../../src/loop/index.js";
@@ -20,13 +21,33 @@ const tell = defineTool({
     return new Promise<string>(() => undefined);
   },
 });
+/** Replaces two files, somebody writes into one that was replaced, and the process is killed before it looks. */
+const cut = defineTool({
+  name: "Cut",
+  description: "Is killed in the middle",
+  requires: ["workspace"],
+  inputSchema: jsonSchema({ type: "object" }),
+  execute: async (_, { workspace: { records } }) => {
+    for (const name of ["a", "b"]) {
+      using permit = await records?.acquire([name]);
+      const state = (text: string) => ({ kind: "file", mode: 0o644, bytes: Buffer.from(text) }) as const;
+      const change = { path: name, before: state("0\n"), after: state("1\n") };
+      await permit?.record([change], { replaced: `.looprig-${name}` });
+      fs.renameSync(`${root}/${name}`, `${root}/.looprig-${name}`);
+      fs.writeFileSync(`${root}/${name}`, "1\n", { mode: 0o644 });
+    }
+    fs.writeFileSync(`${root}/.looprig-a`, "theirs\n");
+    process.kill(process.pid, "SIGKILL");
+    return "never";
+  },
+});
 const rig = rigDefiner(() => ({}))({
   storage: await openLocalStorage({ dir }),
   loops: [
     defineLoop({
       name: "operator",
       model: scriptedModel(JSON.parse(script) as ScriptStep[]),
-      tools: [fileTools(), bash({ needsApproval: false }), tell],
+      tools: [fileTools(), bash({ needsApproval: false }), tell, cut],
     }),
   ],
   exclusiveWorkspace: { root },

@@ -12,10 +12,12 @@ import { rigDefiner } from "../../src/rig/index.js";
 import type { Session } from "../../src/session/index.js";
 import type { SessionEvent } from "../../src/session-store/index.js";
 import { defineTool, jsonSchema } from "../../src/tool/index.js";
+import type { ToolDefinition } from "../../src/tool/index.js";
 import type { CaptureSettings } from "../../src/workspace/index.js";
 import { endGroup, openWorkspace } from "../../src/workspace/index.js";
 import { Playground } from "../playground.js";
 import { startProcess } from "../processes.js";
+import { Moment } from "./scenes.js";
 
 /** What another program does in the root while the turn runs: our tools know nothing of it. */
 const outsider = (place: Playground) =>
@@ -32,10 +34,11 @@ const outsider = (place: Playground) =>
 interface Scene {
   readonly placement?: "exclusive" | "shared";
   readonly capture?: CaptureSettings;
+  readonly tools?: readonly ToolDefinition[];
 }
 
 async function start(place: Playground, steps: readonly ScriptStep[], scene: Scene = {}): Promise<Session> {
-  const { placement = "exclusive", capture = {} } = scene;
+  const { placement = "exclusive", capture = {}, tools = [] } = scene;
   const root = { root: place.root, capture };
   return rigDefiner(() => ({}))({
     storage: await place.storage(),
@@ -43,7 +46,7 @@ async function start(place: Playground, steps: readonly ScriptStep[], scene: Sce
       defineLoop({
         name: "operator",
         model: scriptedModel(steps),
-        tools: [fileTools(), bash({ needsApproval: false }), outsider(place)],
+        tools: [fileTools(), bash({ needsApproval: false }), outsider(place), ...tools],
       }),
     ],
     ...(placement === "shared" ? { sharedWorkspace: root } : { exclusiveWorkspace: root }),
@@ -213,6 +216,21 @@ it("U2: a command whose tree could not be captured first runs, is listed, and it
   expect(place.read("a")).toBe("1\n");
 });
 
+it("U2: a command that changed nothing takes nothing from its turn, though its tree could not be captured first", async () => {
+  await using place = new Playground();
+  place.write({ a: "0\n" });
+  const steps = [
+    { calls: [other("large", "x".repeat(100))] },
+    { calls: [shell("rm large")] },
+    { calls: [edit("a", "0", "1")] },
+    done,
+  ];
+  await using session = await start(place, steps, { capture: { strict: true, maxFileBytes: 50 } });
+  const events = await work(session);
+  expect(events.find(({ type }) => type === "window-opened")).toMatchObject({ opened: false });
+  expect(await session.workspace.undo()).toMatchObject({ result: "done", written: ["a"] });
+});
+
 it("C9: a file with several names changes under all of them, and comes back under all of them", async () => {
   await using place = new Playground();
   place.write({ a: "0\n" });
@@ -264,6 +282,89 @@ it("U1: a write that another session recorded while a command of ours ran is the
   expect(place.read("a")).toBe("0\n");
 });
 
+it("U1, U9: a write recorded before a window opens and seen in it is its writer's, and its staged file is nobody's change", async () => {
+  await using place = new Playground();
+  place.write({ a: "0\n" });
+  const [recorded, visible] = [new Moment(), new Moment()];
+  const slow = defineTool({
+    name: "Slow",
+    description: "Writes b, and takes its time between the record and the write",
+    requires: ["workspace"],
+    inputSchema: jsonSchema({ type: "object" }),
+    execute: async (_, { workspace: { records, root } }) => {
+      using permit = await records?.acquire(["b"]);
+      const bytes = Buffer.from("theirs\n");
+      const after = { kind: "file", mode: 0o644, bytes } as const;
+      await permit?.record([{ path: "b", before: undefined, after }], { staged: [".looprig-b"] });
+      fs.writeFileSync(`${root}/.looprig-b`, bytes, { mode: 0o644 });
+      recorded.reach();
+      await visible.reached;
+      fs.renameSync(`${root}/.looprig-b`, `${root}/b`);
+      return "wrote b";
+    },
+  });
+  await using theirs = await start(place, [{ calls: [{ tool: "Slow", input: {} }] }, done], {
+    placement: "shared",
+    tools: [slow],
+  });
+  await using ours = await start(place, [{ calls: [shell("echo 1 > a; until [ -e b ]; do sleep 0.02; done")] }, done], {
+    placement: "shared",
+  });
+  const writing = work(theirs);
+  await recorded.reached;
+  const running = work(ours);
+  while (place.read("a") !== "1\n") await new Promise((resolve) => setTimeout(resolve, 10));
+  visible.reach();
+  await Promise.all([writing, running]);
+  expect(await ours.workspace.plan({ kind: "undo", session: ours.id })).toMatchObject({
+    writes: ["a"],
+    conflicts: [{ path: "b", by: { kind: "other-session", strength: "recorded", sessionId: theirs.id } }],
+  });
+  expect(await theirs.workspace.undo({ session: theirs.id })).toMatchObject({ result: "done", deleted: ["b"] });
+  expect(place.tree()).toEqual({ a: "file 644 1\n" });
+});
+
+it("C1: what a permit does not cover cannot be recorded under it, nor a name that is not of our kind be staged", async () => {
+  await using place = new Playground();
+  const told: string[] = [];
+  const liar = defineTool({
+    name: "Liar",
+    description: "Records what is not its own",
+    requires: ["workspace"],
+    inputSchema: jsonSchema({ type: "object" }),
+    execute: async (_, { workspace: { records } }) => {
+      using permit = await records?.acquire(["d/a"]);
+      const after = { kind: "file", mode: 0o644, bytes: Buffer.from("x") } as const;
+      const directory = { kind: "directory", mode: 0o755 } as const;
+      const attempts = [
+        [[{ path: "b", before: undefined, after }], []],
+        [[{ path: "d", before: undefined, after }], []],
+        [[{ path: "d/a", before: undefined, after }], ["d/a.new"]],
+        [[{ path: "d/a", before: undefined, after }], [".looprig-elsewhere"]],
+        [
+          [
+            { path: "d", before: undefined, after: directory },
+            { path: "d/a", before: undefined, after },
+          ],
+          ["d/.looprig-a"],
+        ],
+      ] as const;
+      for (const [changes, staged] of attempts) {
+        const outcome = await permit?.record(changes, { staged }).then(
+          () => "recorded",
+          (error: unknown) => (error as { code: string }).code,
+        );
+        told.push(String(outcome));
+      }
+      return "tried";
+    },
+  });
+  await using session = await start(place, [{ calls: [{ tool: "Liar", input: {} }] }, done], { tools: [liar] });
+  await work(session);
+  const refused = "coordinator.invalid_path";
+  expect(told).toEqual([refused, refused, refused, refused, "recorded"]);
+});
+
 it("G5: a session killed while its command runs leaves no process; whoever comes next closes the window and can undo it", async () => {
   await using place = new Playground();
   place.write({ a: "0\n", b: "0\n" });
@@ -306,4 +407,96 @@ it("E3: a session killed between writes is undone without a question, since its 
   await using workspace = await openWorkspace({ root: place.root, storage: await place.storage() });
   expect(await workspace.undo()).toMatchObject({ result: "done", written: ["a"], deleted: ["b"], window: [] });
   expect(place.tree()).toEqual({ a: "file 644 0\n", notes: "file 644 mine\n" });
+});
+
+it("U3: a turn that wrote over somebody's bytes with what was there at its start is undone, not passed over", async () => {
+  await using place = new Playground();
+  place.write({ a: "0\n", b: "0\n" });
+  await using session = await start(place, [
+    { calls: [edit("b", "0", "1")] },
+    done,
+    { calls: [other("a", "theirs\n")] },
+    { calls: [read("a")] },
+    { calls: [write("a", "0\n")] },
+    done,
+  ]);
+  await work(session);
+  await work(session);
+  expect(await session.workspace.undo()).toMatchObject({ entry: "t2", result: "done", written: ["a"] });
+  expect([place.read("a"), place.read("b")]).toEqual(["theirs\n", "1\n"]);
+  expect(await session.workspace.redo()).toMatchObject({ entry: "t2", result: "done" });
+  expect(place.read("a")).toBe("0\n");
+});
+
+it("U1, G2: bytes of the turn's own that somebody put back are stored before they are written over", async () => {
+  await using place = new Playground();
+  place.write({ a: "0\n" });
+  await using session = await start(place, [
+    { calls: [edit("a", "0", "1")] },
+    { calls: [edit("a", "1", "2")] },
+    { calls: [other("a", "1\n")] },
+    { calls: [edit("a", "1", "3")] },
+    done,
+  ]);
+  await work(session);
+  expect(await session.workspace.undo()).toMatchObject({ result: "done", written: ["a"] });
+  expect(place.read("a")).toBe("1\n");
+});
+
+it("E3: a write that was refused is no change of the turn", async () => {
+  await using place = new Playground();
+  place.write({ a: "0\n" });
+  const failing = defineTool({
+    name: "Failing",
+    description: "Records a write that then does not come about",
+    requires: ["workspace"],
+    inputSchema: jsonSchema({ type: "object" }),
+    execute: async (_, { workspace: { records } }) => {
+      using permit = await records?.acquire(["new"]);
+      const after = { kind: "file", mode: 0o644, bytes: Buffer.from("ours\n") } as const;
+      await permit?.record([{ path: "new", before: undefined, after }]);
+      place.write({ new: "theirs\n" });
+      throw new Error("somebody was quicker");
+    },
+  });
+  const steps = [{ calls: [edit("a", "0", "1"), { tool: "Failing", input: {} }] }, done];
+  await using session = await start(place, steps, { tools: [failing] });
+  const events = await work(session);
+  expect(events.at(-1)).toMatchObject({ type: "turn-done", changed: 1 });
+  const shown: string[] = [];
+  for await (const { path } of session.workspace.diff()) shown.push(path);
+  expect(shown).toEqual(["a"]);
+  expect(await session.workspace.undo()).toMatchObject({ result: "done", written: ["a"], conflicts: [] });
+  expect(place.read("new")).toBe("theirs\n");
+});
+
+it("a turn's difference is its own: lines that somebody added before its write are not in it", async () => {
+  await using place = new Playground();
+  place.write({ a: "one\ntwo\n" });
+  await using session = await start(place, [
+    { calls: [other("a", "one\ntwo\ntheirs\n")] },
+    { calls: [edit("a", "two", "TWO")] },
+    done,
+  ]);
+  await work(session);
+  for (const reverse of [false, true]) {
+    const counts: number[][] = [];
+    for await (const { added, removed } of session.workspace.diff({ turn: "t1", reverse }))
+      counts.push([added, removed]);
+    expect(counts).toEqual([[1, 1]]);
+  }
+});
+
+it("C10: of files whose replacer was killed, the second name goes, unless somebody wrote into it", async () => {
+  await using place = new Playground();
+  place.write({ a: "0\n", b: "0\n" });
+  const steps = [{ calls: [{ tool: "Cut", input: {} }] }];
+  const child = startProcess("tests/processes/working-session.ts", [place.root, place.stateDir, JSON.stringify(steps)]);
+  expect((await child.ended).signal).toBe("SIGKILL");
+  expect(place.tree()).toMatchObject({ ".looprig-a": "file 644 theirs\n", ".looprig-b": "file 644 0\n" });
+  await using workspace = await openWorkspace({ root: place.root, storage: await place.storage() });
+  const left = { a: "file 644 1\n", b: "file 644 1\n", ".looprig-a": "file 644 theirs\n" };
+  expect(place.tree()).toEqual(left);
+  expect(await workspace.undo()).toMatchObject({ result: "done", written: ["a", "b"] });
+  expect(place.tree()).toEqual({ ...left, a: "file 644 0\n", b: "file 644 0\n" });
 });

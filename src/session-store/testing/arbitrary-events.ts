@@ -131,19 +131,19 @@ const payloads: { readonly [T in EventType]: fc.Arbitrary<EventPayloads[T]> } = 
       },
       { settled: fc.boolean() },
     ),
-    record<PathsRecord, "kept" | "staged">(
+    record<PathsRecord, "kept" | "staged" | "replaced">(
       {
         kind: fc.constant("paths" as const),
         callId: id<CallId>(),
         order: count,
         changes: fc.array(fc.record({ path: text, before: content, after: content }), { maxLength: 4 }),
       },
-      { kept: ref, staged: fc.array(text, { maxLength: 2 }) },
+      { kept: ref, staged: fc.array(text, { maxLength: 2 }), replaced: text },
     ),
   ),
-  "window-opened": record<EventPayloads["window-opened"], "from">(
+  "window-opened": record<EventPayloads["window-opened"], "from" | "code">(
     { callId: id<CallId>(), opened: fc.boolean(), order: count },
-    { from: ref },
+    { from: ref, code: text },
   ),
   "window-closed": fc.record({ callId: id<CallId>() }),
   "workspace-restored": record<EventPayloads["workspace-restored"], "target">(
