@@ -3,7 +3,7 @@ import { inspect } from "node:util";
 import { describe, expect, test } from "vitest";
 import { isLooprigError } from "../../core/index.js";
 import type { FileSystem, FsPath } from "../../core/index.js";
-import { after, before, smallAfter, smallBefore } from "./testing/scenario.js";
+import { after, before, linked, smallAfter, smallBefore, smallLinked } from "./testing/scenario.js";
 import { failAt, operationsBetween, Scene, unsyncedFileSystem } from "./testing/scene.js";
 import { touchOf } from "./testing/trees.js";
 import type { Nodes } from "./testing/trees.js";
@@ -19,13 +19,13 @@ interface Attempt {
   readonly untouched: readonly string[];
 }
 const attempt = (): Attempt => ({
-  scene: new Scene(before, after, operations),
+  scene: new Scene(before, after, operations, linked),
   old: before,
   wanted: after,
   untouched: ["same.txt", "kept/inner.txt", "kept"],
 });
 const smallAttempt = (): Attempt => ({
-  scene: new Scene(smallBefore, smallAfter, smallOperations),
+  scene: new Scene(smallBefore, smallAfter, smallOperations, smallLinked),
   old: smallBefore,
   wanted: smallAfter,
   untouched: ["same.txt"],
@@ -59,6 +59,7 @@ async function applyWith(
   // What could not be removed after the plan was gone is swept with the next one; the plan itself is gone.
   expect(await scene.plans().read()).toBeUndefined();
   expect(untouched.map((path) => touchOf(scene.dir, path))).toEqual(touches);
+  expect(scene.outsideTree()).toEqual({ "mode-linked": old["mode-linked"] });
   return fired;
 }
 
@@ -100,7 +101,7 @@ describe("a restore one of whose effects fails", () => {
   });
 
   test("names the path, what was to be done and the system's error", async () => {
-    using scene = new Scene(smallBefore, smallAfter, smallOperations);
+    using scene = new Scene(smallBefore, smallAfter, smallOperations, smallLinked);
     const fileSystem = {
       ...unsyncedFileSystem,
       mkdir: (path: FsPath, mode: number) => {
@@ -115,7 +116,7 @@ describe("a restore one of whose effects fails", () => {
   });
 
   test("says content is unavailable and changes nothing when the store lost an object (U6, G8)", async () => {
-    using scene = new Scene(smallBefore, smallAfter, smallOperations);
+    using scene = new Scene(smallBefore, smallAfter, smallOperations, smallLinked);
     scene.store.lose("inside");
     await expect(scene.apply()).rejects.toMatchObject({ code: "snapshot.object_missing" });
     expect(scene.tree()).toEqual(smallBefore);
@@ -123,7 +124,7 @@ describe("a restore one of whose effects fails", () => {
   });
 
   test("is rolled back when the answer to the commit point is lost", async () => {
-    using scene = new Scene(smallBefore, smallAfter, smallOperations);
+    using scene = new Scene(smallBefore, smallAfter, smallOperations, smallLinked);
     let sets = 0;
     const { kv, blobs } = scene.storage;
     const lossy: typeof kv = {
@@ -149,7 +150,7 @@ describe("a restore whose lease is lost", () => {
   test("touches nothing any more, and the next holder settles it", async () => {
     const lost = new Error("the lease is lost");
     for (let calls = 0; calls < 4; calls++) {
-      using scene = new Scene(smallBefore, smallAfter, smallOperations);
+      using scene = new Scene(smallBefore, smallAfter, smallOperations, smallLinked);
       let left = calls;
       let effects = 0;
       const { fileSystem } = failAt(scene.storage, -1, "EIO");
@@ -182,7 +183,7 @@ describe("a restore whose lease is lost", () => {
 
 describe("a restore that is cancelled", () => {
   test("leaves the tree as it was and rejects with the signal's reason, while it stages", async () => {
-    using scene = new Scene(smallBefore, smallAfter, smallOperations);
+    using scene = new Scene(smallBefore, smallAfter, smallOperations, smallLinked);
     const controller = new AbortController();
     const reason = new Error("never mind");
     const fileSystem = {

@@ -1,6 +1,6 @@
 /** A kill at every single effect of apply, finish and settle ends at exactly the old tree or exactly the new one. */
 import { describe, expect, test } from "vitest";
-import { after, before, smallAfter, smallBefore } from "./testing/scenario.js";
+import { after, before, linked, smallAfter, smallBefore, smallLinked } from "./testing/scenario.js";
 import { Killed, killAt, operationsBetween, Scene, unsyncedFileSystem } from "./testing/scene.js";
 import type { Killer } from "./testing/scene.js";
 import { readTree } from "./testing/trees.js";
@@ -8,8 +8,8 @@ import type { Nodes } from "./testing/trees.js";
 
 const operations = await operationsBetween(before, after);
 const smallOperations = await operationsBetween(smallBefore, smallAfter);
-const scene = (): Scene => new Scene(before, after, operations);
-const smallScene = (): Scene => new Scene(smallBefore, smallAfter, smallOperations);
+const scene = (): Scene => new Scene(before, after, operations, linked);
+const smallScene = (): Scene => new Scene(smallBefore, smallAfter, smallOperations, smallLinked);
 
 async function applyAndFinish(of: Scene, killer: Killer): Promise<void> {
   using applied = await of.apply({ fileSystem: killer.fileSystem, plans: of.plans(killer.storage) });
@@ -54,6 +54,7 @@ describe("a killed restore", () => {
       const settled = await of.settle(unsyncedFileSystem);
       const expected = phase === "staging" || (phase === undefined && number < total / 2) ? before : after;
       expect(of.tree(), `effect ${number}, phase ${String(phase)}`).toEqual(expected);
+      expect(of.outsideTree(), `effect ${number}`).toEqual({ "mode-linked": before["mode-linked"] });
       expect(settled?.skipped ?? []).toEqual([]);
       expect(await of.plans().read()).toBeUndefined();
       outcomes.set(expected, (outcomes.get(expected) ?? 0) + 1);
@@ -77,6 +78,7 @@ describe("a killed restore", () => {
         await of.settle(unsyncedFileSystem);
         const expected = phase === "staging" || (phase === undefined && number < total / 2) ? smallBefore : smallAfter;
         expect(of.tree(), `effect ${number}, phase ${String(phase)}, then ${second}`).toEqual(expected);
+        expect(of.outsideTree()).toEqual({ "mode-linked": smallBefore["mode-linked"] });
         expect(await of.plans().read()).toBeUndefined();
         if (!died) break;
       }

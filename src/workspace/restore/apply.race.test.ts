@@ -8,9 +8,10 @@ import { inspect } from "node:util";
 import { describe, expect, test } from "vitest";
 import { isLooprigError } from "../../core/index.js";
 import type { FileSystemCall } from "../../core/index.js";
+import type { PlanStore } from "./plan-store.js";
 import { operationsBetween, Scene, ticking } from "./testing/scene.js";
-import { directory, file, link, readTree, temporaryDirectory, writeTree } from "./testing/trees.js";
-import type { Nodes } from "./testing/trees.js";
+import { directory, file, link, readTree, removeDirectory, temporaryDirectory, writeTree } from "./testing/trees.js";
+import type { Node, Nodes } from "./testing/trees.js";
 
 const before: Nodes = {
   dir: directory(),
@@ -79,6 +80,15 @@ async function everyMoment(each: (scene: Scene, number: number) => Promise<boole
 
 const textOf = (nodes: Nodes): string[] =>
   Object.values(nodes).flatMap((node) => (node.kind === "file" ? [node.text] : []));
+
+/** A process that fails and dies before it takes anything back. */
+const deadlyToTakeBack = (plans: PlanStore): PlanStore => ({
+  read: plans.read.bind(plans),
+  create: plans.create.bind(plans),
+  rewrite: plans.rewrite.bind(plans),
+  remove: () => Promise.reject(new Error("killed")),
+  advance: (...args) => (args[1] === "rolling-back" ? Promise.reject(new Error("killed")) : plans.advance(...args)),
+});
 
 /** The tree is the old or the new one but for the paths the outsider touched, and nothing of ours is left. */
 function expectSettled(scene: Scene, outcome: Beside, touched: readonly string[], moment: string): void {
@@ -254,6 +264,111 @@ describe("an outsider at work while a restore is applied", () => {
   });
 });
 
+describe("a file of which only the mode changes", () => {
+  const narrow: Nodes = { "a.txt": file("same", 0o600), "b.txt": file("same", 0o600), "one.txt": file("one", 0o600) };
+  const wide: Nodes = { "a.txt": file("same", 0o644), "b.txt": file("same", 0o644), "one.txt": file("one", 0o666) };
+
+  test("is replaced where it has another name, which stays as it is, also outside the root (U10)", async () => {
+    const operations = (await operationsBetween(narrow, wide)).filter(({ path }) => path !== "b.txt");
+    using scene = new Scene(narrow, wide, operations, [["a.txt", "b.txt"], "a.txt"]);
+    const inode = (name: string): number => fs.statSync(scene.at(name)).ino;
+    const [a, b, one] = ["a.txt", "b.txt", "one.txt"].map(inode);
+    using applied = await scene.apply();
+    expect(await applied.finish()).toEqual({ raced: [] });
+    expect(scene.tree()).toEqual({ ...wide, "b.txt": narrow["b.txt"] });
+    expect(scene.outsideTree()).toEqual({ "a.txt": narrow["a.txt"] });
+    expect(inode("a.txt")).not.toBe(a);
+    expect(inode("b.txt")).toBe(b);
+    expect(inode("one.txt"), "a file with one name is changed in place").toBe(one);
+  });
+
+  test("gets its mode back under every name that the plan has (U3)", async () => {
+    using scene = new Scene(narrow, wide, await operationsBetween(narrow, wide), [["a.txt", "b.txt"]]);
+    using applied = await scene.apply();
+    expect(await applied.finish()).toEqual({ raced: [] });
+    expect(scene.tree()).toEqual(wide);
+  });
+
+  test("is not replaced by bytes that the store lost", async () => {
+    using scene = new Scene(narrow, wide, await operationsBetween(narrow, wide), ["a.txt"]);
+    scene.store.lose("same");
+    await expect(scene.apply()).rejects.toMatchObject({ code: "snapshot.object_missing" });
+    expect(scene.tree()).toEqual(narrow);
+  });
+
+  const only = (name: string): Promise<Scene> =>
+    Scene.of({ [name]: narrow[name] as Node }, { [name]: wide[name] as Node });
+
+  test("that is swapped for a name of a file outside leaves that one as it is, at every moment (U10)", async () => {
+    const outcomes = new Set<boolean>();
+    for (let number = 1, fired = true; fired; number++) {
+      using scene = await only("one.txt");
+      const outside = temporaryDirectory();
+      try {
+        // The same bytes and the same mode: nothing but its names tells it from ours.
+        writeTree(outside, { key: file("one", 0o600) });
+        const outcome = await applyBeside(scene, number, () => {
+          fs.rmSync(scene.at("one.txt"), { force: true });
+          fs.linkSync(path.join(outside, "key"), scene.at("one.txt"));
+        });
+        fired = outcome.fired;
+        expect(readTree(outside), `moment ${number}`).toEqual({ key: file("one", 0o600) });
+        expectOneSettled(outcome, number);
+        if (fired) outcomes.add(outcome.failed === undefined);
+      } finally {
+        removeDirectory(outside);
+      }
+    }
+    expect(outcomes).toEqual(new Set([true, false]));
+  });
+
+  test("that gets a second name before its mode is set is refused as moved, and as it was", async () => {
+    const outcomes = new Set<boolean>();
+    for (let number = 1, fired = true; fired; number++) {
+      using scene = await only("one.txt");
+      const outcome = await applyBeside(scene, number, () => fs.linkSync(scene.at("one.txt"), scene.at("second")));
+      fired = outcome.fired;
+      expectOneSettled(outcome, number);
+      const mode = outcome.failed === undefined ? 0o666 : 0o600;
+      expect(scene.tree()["one.txt"], `moment ${number}`).toEqual(file("one", mode));
+      if (outcome.failed !== undefined) expect(scene.tree().second, `moment ${number}`).toEqual(file("one", mode));
+      if (fired) outcomes.add(outcome.failed === undefined);
+    }
+    expect(outcomes).toEqual(new Set([true, false]));
+  });
+
+  test("that got a second name after its mode was set is as it was when a later step fails", async () => {
+    const tree = { ...wide, "z-new": directory() };
+    using scene = await Scene.of(narrow, tree);
+    const { fileSystem } = ticking(scene.storage, ({ name, args }) => {
+      if (name !== "link" && name !== "mkdir") return;
+      if (!String(args[0]).endsWith("/z-new")) return;
+      fs.linkSync(scene.at("one.txt"), scene.at("second"));
+      throw Object.assign(new Error("disk full"), { code: "ENOSPC" });
+    });
+    await expect(scene.apply({ fileSystem })).rejects.toMatchObject({ code: "restore.failed" });
+    expect(scene.tree()).toEqual({ ...narrow, second: narrow["one.txt"] });
+  });
+
+  test("that got a second name after a crash is left and named as skipped", async () => {
+    using scene = await only("one.txt");
+    const { fileSystem } = ticking(scene.storage, ({ name }) => {
+      if (name === "fchmod") throw new Error("killed before it set the mode");
+    });
+    await expect(scene.apply({ fileSystem, plans: deadlyToTakeBack(scene.plans()) })).rejects.toMatchObject({
+      code: "restore.unsettled",
+    });
+    fs.linkSync(scene.at("one.txt"), scene.at("second"));
+    expect(await scene.settle()).toMatchObject({ outcome: "completed", skipped: ["one.txt"] });
+    expect(scene.tree()).toEqual({ "one.txt": narrow["one.txt"], second: narrow["one.txt"] });
+  });
+
+  function expectOneSettled({ failed }: Beside, moment: number): void {
+    if (failed === undefined) return;
+    expect(isLooprigError(failed, "restore.tree_moved"), `moment ${moment}: ${inspect(failed)}`).toBe(true);
+  }
+});
+
 describe("a tree that moved before the restore", () => {
   test.each<[string, (dir: string) => void, string]>([
     ["an edit", (dir) => fs.writeFileSync(path.join(dir, "replaced.txt"), "edited"), "replaced.txt"],
@@ -331,17 +446,9 @@ describe("an edit after a crash", () => {
       // Dies when it comes to the first file it puts in place.
       if (name === "link") throw new Error(`killed before ${String(args[1])}`);
     });
-    const plans = scene.plans();
-    const dead = {
-      ...plans,
-      read: () => plans.read(),
-      create: plans.create.bind(plans),
-      rewrite: plans.rewrite.bind(plans),
-      remove: () => Promise.reject(new Error("killed")),
-      advance: (...args: Parameters<typeof plans.advance>) =>
-        args[1] === "rolling-back" ? Promise.reject(new Error("killed")) : plans.advance(...args),
-    };
-    await expect(scene.apply({ fileSystem, plans: dead })).rejects.toMatchObject({ code: "restore.unsettled" });
+    await expect(scene.apply({ fileSystem, plans: deadlyToTakeBack(scene.plans()) })).rejects.toMatchObject({
+      code: "restore.unsettled",
+    });
     fs.writeFileSync(path.join(scene.dir, "replaced.txt"), "edited after the crash");
     fs.mkdirSync(path.join(scene.dir, "to-dir"), { recursive: true });
     fs.writeFileSync(path.join(scene.dir, "to-dir/users"), "mine");

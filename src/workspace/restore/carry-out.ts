@@ -22,9 +22,9 @@ import { decideDown, decideUp, goesDown } from "./decide.js";
 import type { Direction, OwnStanding, Sight, Standing } from "./decide.js";
 import { isUnfinished, look, permissionsOf, sameFile, stampOf } from "./observe.js";
 import type { Look, Pace, Stamp } from "./observe.js";
-import { isDirectory, isModeChange } from "./plan.js";
+import { isDirectory } from "./plan.js";
 import type { PlannedEntry } from "./plan.js";
-import { reversed } from "./plan-record.js";
+import { reversed, setsModeInPlace } from "./plan-record.js";
 import type { PlanRecord, StoredOperation } from "./plan-record.js";
 import { Stager } from "./stage.js";
 import type { TreeAccess } from "./tree-access.js";
@@ -423,7 +423,7 @@ export async function setDirectoryModes(
 export function directoriesOf(operations: readonly StoredOperation[]): readonly WorkspacePath[] {
   const directories = new Set<WorkspacePath>();
   for (const operation of operations) {
-    if (isModeChange(operation)) continue;
+    if (setsModeInPlace(operation)) continue;
     for (const path of [operation.path, operation.staged, operation.backup]) {
       if (path !== undefined) directories.add(parentOf(path));
     }

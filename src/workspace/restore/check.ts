@@ -3,9 +3,10 @@ import { invariant, isLooprigError, isMissing, joinPath } from "../../core/index
 import type { WorkspacePath } from "../../core/index.js";
 import { MovedError } from "./carry-out.js";
 import type { Checked, Work } from "./carry-out.js";
-import { look, permissionsOf, sameFile, stampOf } from "./observe.js";
+import { hasOtherNames, look, permissionsOf, sameFile, stampOf } from "./observe.js";
 import type { Stamp } from "./observe.js";
 import { isDirectory } from "./plan.js";
+import { setsModeInPlace } from "./plan-record.js";
 import type { PlanRecord, StoredOperation } from "./plan-record.js";
 import type { TreeAccess } from "./tree-access.js";
 
@@ -26,6 +27,8 @@ export async function checkTree(
       if (seen.at !== "absent") moved.push(path);
     } else if (
       seen.at !== "candidate" ||
+      // It got a second name since the plan was laid out.
+      (setsModeInPlace(operation) && hasOtherNames(tree.stat(path))) ||
       (expected.kind === "directory" && !hasMode(tree, path, expected.mode, seen.stamp)) ||
       (isDirectory(expected) && !isDirectory(operation.target) && holdsMore(tree, path, operations))
     ) {

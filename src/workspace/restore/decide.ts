@@ -2,8 +2,10 @@
  * What to do about one operation, from what is on disk: data in, decision out (docs/formats/plans.md has the table).
  * The same decisions serve a commit, its roll-back (with reversed operations) and the settling of a crashed plan.
  */
-import { isDirectory, isModeChange } from "./plan.js";
+import { isDirectory } from "./plan.js";
 import type { PlannedOperation } from "./plan.js";
+import { setsModeInPlace } from "./plan-record.js";
+import type { StoredOperation } from "./plan-record.js";
 
 /** What stands at the path. Nothing is "absent", also where nothing was expected or wanted. */
 export type Standing = "absent" | "expected" | "target" | "other";
@@ -50,13 +52,13 @@ export function decideDown(operation: PlannedOperation, sight: Sight): DownDecis
   }
 }
 
-export function decideUp(operation: PlannedOperation, sight: Sight, direction: Direction): UpDecision {
+export function decideUp(operation: StoredOperation, sight: Sight, direction: Direction): UpDecision {
   const { expected, target } = operation;
   if (target === undefined || (isDirectory(expected) && isDirectory(target))) return { act: "done" };
   if (sight.path === "target") return { act: "done" };
   if (sight.path === "other") return { act: "skip" };
   if (isDirectory(target)) return { act: sight.path === "absent" ? "make-directory" : "skip" };
-  if (isModeChange(operation)) return { act: sight.path === "expected" ? "set-mode" : "skip" };
+  if (setsModeInPlace(operation)) return { act: sight.path === "expected" ? "set-mode" : "skip" };
   // Going back, what waits was moved away from this very path: it returns, whatever someone has written into it.
   const staged = direction === "back" && sight.staged !== "none" ? "ours" : sight.staged;
   const stage = staged !== "ours";

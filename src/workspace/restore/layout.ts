@@ -7,7 +7,7 @@ import type { PlanId, WorkspacePath } from "../../core/index.js";
 import { isDirectory, isModeChange } from "./plan.js";
 import type { PlannedOperation } from "./plan.js";
 import type { PlanRecord, StoredOperation } from "./plan-record.js";
-import { permissionsOf } from "./observe.js";
+import { hasOtherNames, permissionsOf } from "./observe.js";
 import type { Pace } from "./observe.js";
 import type { TreeAccess } from "./tree-access.js";
 
@@ -45,7 +45,7 @@ export async function layOut(
   for (const operation of operations) {
     const { path, expected, target } = operation;
     const directory = survivingParent(path, byPath);
-    const needsNames = !isModeChange(operation);
+    const needsNames = !isModeChange(operation) || hasOtherNames(tree.stat(path));
     stored.push({
       path,
       expected,

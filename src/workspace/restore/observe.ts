@@ -29,6 +29,9 @@ export type Pace = () => Promise<void> | undefined;
 
 export const permissionsOf = (stamp: Pick<Stamp, "mode">): number => Number(stamp.mode & 0o777n);
 
+/** Whether the file is reached by another name too: what is done to it where it stands is done to that name. */
+export const hasOtherNames = (stats: BigIntStats | undefined): boolean => stats?.isFile() === true && stats.nlink > 1n;
+
 export const stampOf = ({ dev, ino, size, mode, mtimeNs, ctimeNs }: BigIntStats): Stamp => ({
   dev,
   ino,

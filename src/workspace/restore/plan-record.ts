@@ -5,11 +5,12 @@
 import { canonicalJson, compareNames, pacer, parseWorkspacePath, rootPath } from "../../core/index.js";
 import type { CanonicalRoot, Json, PlanId, WorkspacePath } from "../../core/index.js";
 import type { ContentId, TreeId } from "../../workspace-store/index.js";
+import { isModeChange } from "./plan.js";
 import type { PlannedEntry, PlannedOperation } from "./plan.js";
 
 /** An operation and the names that are ours while it is carried out. */
 export interface StoredOperation extends PlannedOperation {
-  /** Where the file or link to be put in place waits. Absent when none is (a directory, a mode, a deletion). */
+  /** Where the file or link to be put in place waits. Absent when none is (a directory, a mode set in place, a deletion). */
   readonly staged?: WorkspacePath | undefined;
   /** Where the file or link that is taken away goes. */
   readonly backup?: WorkspacePath | undefined;
@@ -26,6 +27,13 @@ export interface PlanRecord {
 }
 
 export type PlanPhase = "staging" | "committing" | "rolling-back" | "committed";
+
+/**
+ * Whether a file gets its permission bits where it stands. One that has other names too is replaced instead, and so has
+ * names of ours: those other names, which may be outside the root, would change with it (U10).
+ */
+export const setsModeInPlace = (operation: StoredOperation): boolean =>
+  isModeChange(operation) && operation.staged === undefined && operation.backup === undefined;
 
 /** The same operation the other way round: what it took away is put in place, and the reverse. */
 export const reversed = (operation: StoredOperation): StoredOperation => ({

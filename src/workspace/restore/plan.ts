@@ -37,7 +37,7 @@ export interface TreePlan {
 
 export const isDirectory = (entry: TreeEntry | undefined): boolean => entry?.kind === "directory";
 
-/** Same bytes, other permission bits: the file is changed in place and nothing is staged. */
+/** Same bytes, other permission bits. */
 export function isModeChange(operation: Pick<PlannedOperation, "expected" | "target">): boolean {
   const { expected, target } = operation;
   return (

@@ -22,6 +22,7 @@ import {
   toFsPath,
 } from "../../core/index.js";
 import type { Directory, FileSystem, FsPath, WorkspacePath } from "../../core/index.js";
+import { hasOtherNames } from "./observe.js";
 
 const { O_RDONLY, O_DIRECTORY, O_NOFOLLOW, O_NONBLOCK, O_NOCTTY } = fs.constants;
 /** Not in Node's constants; the value is that of every Linux architecture Node runs on. */
@@ -56,6 +57,7 @@ export class TreeAccess {
   readonly #mayRelax: (directory: WorkspacePath) => boolean;
   readonly #aliased: ReadonlySet<WorkspacePath>;
   readonly #open = new Map<WorkspacePath, Directory>();
+  readonly #modesSet = new Set<string>();
   /** Directories this value made writable. */
   readonly relaxed = new Set<WorkspacePath>();
 
@@ -139,7 +141,9 @@ export class TreeAccess {
 
   /**
    * Sets the permission bits of a file or directory, durably, and never of what a link points to. Set-id and sticky bits
-   * stay as they are. False when something of another kind, or another file than `ino`, stands there.
+   * stay as they are. False when something of another kind, another file than `ino`, or a file that has other names too
+   * stands there: those may be outside the root, and would change with it (U10). A file whose mode this value has set before
+   * is ours to set back, whatever names it got since.
    */
   setMode(path: WorkspacePath, mode: number, kind: "file" | "directory", ino?: bigint): boolean {
     if (path === rootPath) {
@@ -153,6 +157,9 @@ export class TreeAccess {
     try {
       const opened = this.fileSystem.fstat(fd.fd);
       if (opened.ino !== stats.ino || !isKind(opened, kind)) return false;
+      const identity = `${opened.dev}:${opened.ino}`;
+      if (hasOtherNames(opened) && !this.#modesSet.has(identity)) return false;
+      if (kind === "file") this.#modesSet.add(identity);
       if (fd.pathOnly) this.fileSystem.chmod(`/proc/self/fd/${fd.fd}`, mode | special(opened));
       else {
         this.fileSystem.fchmod(fd.fd, mode | special(opened));

@@ -25,6 +25,9 @@ export const before: Nodes = {
   "deleted.txt": file("to be deleted"),
   "mode.sh": file("#!/bin/sh\n", 0o644),
   "replaced-and-mode": file("x", 0o600),
+  "mode-linked": file("linked", 0o644),
+  "mode-twin-a": file("twin", 0o600),
+  "mode-twin-b": file("twin", 0o600),
   "file-to-dir": file("was a file"),
   "dir-to-file": directory(),
   "dir-to-file/child.txt": file("child"),
@@ -61,6 +64,9 @@ export const after: Nodes = {
   "replaced.txt": file("new bytes, longer"),
   "mode.sh": file("#!/bin/sh\n", 0o755),
   "replaced-and-mode": file("y", 0o640),
+  "mode-linked": file("linked", 0o600),
+  "mode-twin-a": file("twin", 0o666),
+  "mode-twin-b": file("twin", 0o640),
   "added.txt": file("added"),
   "empty.txt": file(""),
   "new-link": link("kept/inner.txt"),
@@ -93,11 +99,15 @@ export const after: Nodes = {
   chain3: file("two"),
 };
 
+/** The files of `before` that have a second name, outside the root or in it. */
+export const linked = ["mode-linked", ["mode-twin-a", "mode-twin-b"]] as const;
+
 /** The same kinds of change, one of each, for tests that run very many times. */
 export const smallBefore: Nodes = {
   "same.txt": file("same"),
   "replaced.txt": file("old"),
   "mode.sh": file("#!/bin/sh\n", 0o644),
+  "mode-linked": file("linked", 0o644),
   "to-dir": file("file"),
   "to-file": directory(0o700),
   "to-file/child": file("child"),
@@ -109,9 +119,11 @@ export const smallAfter: Nodes = {
   "same.txt": file("same"),
   "replaced.txt": file("new"),
   "mode.sh": file("#!/bin/sh\n", 0o755),
+  "mode-linked": file("linked", 0o600),
   "to-dir": directory(0o500),
   "to-dir/inside": file("inside"),
   "to-file": file("file"),
   "to-link": link("same.txt"),
   tight: directory(0o755),
 };
+export const smallLinked = ["mode-linked"] as const;

@@ -1,4 +1,6 @@
 /** A root on disk, a plan from one tree to another, and the means to carry it out, interrupt it and settle it. For tests. */
+import fs from "node:fs";
+import path from "node:path";
 import { Directory, interceptFileSystem, nodeFileSystem, sha256Hex } from "../../../core/index.js";
 import type { CanonicalRoot, FileSystem, FileSystemCall, PlanId } from "../../../core/index.js";
 import { createMemoryStorage } from "../../../storage/index.js";
@@ -34,14 +36,34 @@ export class Scene {
   readonly root = this.dir as CanonicalRoot;
   readonly storage: Storage = createMemoryStorage();
   readonly store: MapStore;
+  /** Where the files of `linked` have another name: outside the root. */
+  readonly outside: string | undefined;
 
   constructor(
     readonly before: Nodes,
     readonly after: Nodes,
     readonly operations: readonly PlannedOperation[],
+    /** Files that have another name outside the root. A pair has it in the root: the second is the first. */
+    linked: readonly (string | readonly [string, string])[] = [],
   ) {
     this.store = new MapStore(before, after);
     writeTree(this.dir, before);
+    if (linked.length === 0) return;
+    this.outside = temporaryDirectory();
+    for (const one of linked) {
+      const [from, to] = typeof one === "string" ? [one, path.join(this.outside, one)] : [one[0], this.at(one[1])];
+      fs.rmSync(to, { force: true });
+      fs.linkSync(this.at(from), to);
+    }
+  }
+
+  at(name: string): string {
+    return path.join(this.dir, name);
+  }
+
+  /** The files outside the root, as they are now. */
+  outsideTree(): Record<string, Node> {
+    return this.outside === undefined ? {} : readTree(this.outside);
   }
 
   static async of(before: Nodes, after: Nodes): Promise<Scene> {
@@ -102,6 +124,7 @@ export class Scene {
 
   [Symbol.dispose](): void {
     removeDirectory(this.dir);
+    if (this.outside !== undefined) removeDirectory(this.outside);
   }
 }
 
