@@ -4,7 +4,7 @@ import type { ChangedBy } from "../changed-by.js";
 import { planRestore, planReversal } from "./planner.js";
 import type { ReversalOptions } from "./planner.js";
 import type { TreePlan } from "./plan.js";
-import { at, changesOf, directory, file, leftOut, link, treeOf, without } from "./testing/trees.js";
+import { at, changesOf, directory, file, leftOut, link, sortedPaths, treeOf, without } from "./testing/trees.js";
 import type { Nodes } from "./testing/trees.js";
 
 const foreign: ChangedBy = { kind: "foreign" };
@@ -189,6 +189,80 @@ describe("the plan of an undo", () => {
     const plan = await undo(base, after, after);
     for (const part of [plan, plan.operations, plan.operations[0], plan.writes])
       expect(Object.isFrozen(part)).toBe(true);
+  });
+});
+
+describe("the plan of a turn that took away what somebody put into a directory of its making", () => {
+  // The turn wrote d/y, the user put something beside it, the turn's command moved that to b.
+  const d: Nodes = { d: directory(), "d/y": file("ours") };
+  const user = (path: string): Nodes => ({ [path]: file("user's") });
+  const reversal = (before: Nodes, after: Nodes, options: Partial<ReversalOptions> = {}): Promise<TreePlan> =>
+    undo(before, after, after, { onConflict: "stop", whoChanged: () => later, ...options });
+
+  test.each<[string, Nodes, Nodes, readonly string[]]>([
+    ["a file", user("d/sub"), { ...d, b: file("user's") }, ["d"]],
+    ["an empty directory", { "d/sub": directory(0o700) }, { ...d, b: directory(0o700) }, ["d"]],
+    [
+      "a directory with files",
+      { "d/sub": directory(), "d/sub/e": directory(), ...user("d/sub/e/f") },
+      { ...d, b: directory(), "b/e": directory(), "b/e/f": file("user's") },
+      ["d"],
+    ],
+    [
+      "something deeper",
+      { "d/e/f/sub": directory(), ...user("d/e/f/sub/x") },
+      { ...d, "d/e": directory(), "d/e/f": directory(), "d/e/f/z": file("z"), b: directory(), "b/x": file("user's") },
+      ["d", "d/e", "d/e/f"],
+    ],
+  ])("puts it back, and keeps the directory for it: %s", async (_, before, after, kept) => {
+    for (const direction of ["undo", "redo"] as const) {
+      const changes = changesOf(before, after).map((change) =>
+        direction === "undo" ? change : { ...change, before: change.after, after: change.before },
+      );
+      const plan = await reversal(before, after, { changes, direction });
+      expect(plan.conflicts).toEqual([]);
+      expect(plan.kept).toEqual(kept.map((path) => ({ path, reason: "not-empty" })));
+      expect(plan.writes).toEqual(sortedPaths(before));
+      expect(plan.deletes).toEqual(sortedPaths(after).filter((path) => !kept.includes(path)));
+    }
+  });
+
+  test("keeps the directory although the one between is gone since, and makes that anew", async () => {
+    const after = { d: directory(), b: file("user's") };
+    const plan = await reversal(user("d/e/sub"), after);
+    expect(plan.conflicts).toEqual([]);
+    expect(plan.kept).toEqual([{ path: "d", reason: "not-empty" }]);
+    expect(plan.writes).toEqual(["d/e", "d/e/sub"]);
+    expect(plan.deletes).toEqual(["b"]);
+  });
+
+  test("makes room where the turn left a file in the place of the directory", async () => {
+    const plan = await reversal(user("d/sub"), { d: file("ours"), b: file("user's") });
+    expect(plan.conflicts).toEqual([]);
+    expect(plan.operations).toMatchObject([
+      { path: "b", target: undefined },
+      { path: "d", expected: { kind: "file" }, target: { kind: "directory", mode: 0o755 } },
+      { path: "d/sub", expected: undefined, target: { kind: "file" } },
+    ]);
+  });
+
+  test("is a conflict with whoever's it was where a file has to come back in the directory's place", async () => {
+    const whoChanged: ReversalOptions["whoChanged"] = (path) => (path === "d/sub" ? foreign : later);
+    const before = { d: file("first"), ...user("d/sub") };
+    const plan = await reversal(before, { ...d, b: file("user's") }, { onConflict: "skip", whoChanged });
+    expect(plan.conflicts).toEqual([{ path: "d", by: foreign }]);
+    expect(plan.writes).toEqual(["d/sub"]);
+    expect(plan.deletes).toEqual(["b", "d/y"]);
+    const gone = await reversal(before, { b: file("user's") }, { onConflict: "skip" });
+    expect(gone.conflicts.map(({ path }) => path)).toEqual(["d/sub"]);
+    expect(gone.writes).toEqual(["d"]);
+  });
+
+  test("still says who keeps the directory where somebody does", async () => {
+    const now = { ...d, b: file("user's"), "d/theirs": file("x") };
+    const plan = await undo(user("d/sub"), { ...d, b: file("user's") }, now, { whoChanged: () => sessionB });
+    expect(plan.kept).toEqual([{ path: "d", reason: "other-session" }]);
+    expect(plan.writes).toEqual(["d/sub"]);
   });
 });
 

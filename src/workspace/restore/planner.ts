@@ -75,7 +75,7 @@ export async function planReversal(options: ReversalOptions): Promise<TreePlan> 
   await draft.makeConsistent({
     wanted: async (path) => wanted?.lookup(path),
     blocked: (operation, by) => {
-      const why = draft.reasonOf(by) ?? keptFor(whoChanged(by.path, by.entry));
+      const why = draft.reasonOf(by) ?? (by.planned ? "not-empty" : keptFor(whoChanged(by.path, by.entry)));
       if (why === "omitted") draft.leaveOut(operation.path);
       // A directory in which something stays is no conflict: what the entry put into it is gone all the same.
       else if (operation.target === undefined) draft.keep(operation.path, why);
@@ -102,8 +102,8 @@ export async function planRestore(options: RestoreToTreeOptions): Promise<TreePl
   await draft.makeConsistent({
     wanted: async (path) => wanted?.lookup(path),
     blocked: (operation, by) => {
-      const unplanned = by.entry === undefined || explains(by.path, by.entry) ? "not-empty" : keptReason(by.path);
-      const why = draft.reasonOf(by) ?? unplanned;
+      const ours = by.planned === true || by.entry === undefined || explains(by.path, by.entry);
+      const why = draft.reasonOf(by) ?? (ours ? "not-empty" : keptReason(by.path));
       if (why === "omitted") draft.leaveOut(operation.path);
       else draft.keep(operation.path, why);
     },

@@ -2,8 +2,11 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import type { ChangedBy } from "../changed-by.js";
+import { composeChanges } from "../own-changes.js";
+import type { OwnChange } from "../own-changes.js";
 import { planRestore, planReversal } from "./planner.js";
 import { isSameEntry } from "../../workspace-store/index.js";
+import type { TreeChange } from "../../workspace-store/index.js";
 import type { TreePlan } from "./plan.js";
 import { killAt, Scene, unsyncedFileSystem } from "./testing/scene.js";
 import { changesOf, directory, entryOf, file, link, sortedPaths, treeOf } from "./testing/trees.js";
@@ -32,6 +35,19 @@ function flatten(shape: Readonly<Record<string, Shape>>, prefix = ""): Record<st
   return nodes;
 }
 const trees = shapes.tree.map((tree): Nodes => flatten(tree));
+
+/** Few names: what is a file in one tree is often a directory in another. */
+const crowdedShapes = fc.letrec<{ shape: Shape; tree: Record<string, Shape> }>((tie) => ({
+  shape: fc.oneof({ depthSize: "medium", withCrossShrink: true }, fc.constantFrom(file("1"), file("2")), tie("tree")),
+  tree: fc.dictionary(fc.constantFrom("a", "b"), tie("shape"), { maxKeys: 2 }),
+}));
+const crowded = crowdedShapes.tree.map((tree): Nodes => flatten(tree));
+const isFolder = (node: Node | undefined): boolean => node?.kind === "directory";
+const parents = (path: string): string[] =>
+  path
+    .split("/")
+    .slice(0, -1)
+    .map((_, depth, names) => names.slice(0, depth + 1).join("/"));
 
 /** `base` with some top-level names as they are in `edits`: what others have done. */
 const edited = (base: Nodes, edits: Nodes, chosen: readonly string[]): Nodes => {
@@ -123,6 +139,73 @@ describe("any two trees, with any edits by others between", () => {
       }),
       { numRuns: 250 },
     );
+  });
+
+  test("an entry whose changes are not those between two trees is undone, and redone, as far as both can stand", async () => {
+    const step = (before: Nodes, after: Nodes, order: number, strength: "recorded" | "window"): OwnChange[] =>
+      changesOf(before, after).map((change) => {
+        const span = { openOrder: order, closeOrder: order, uncertain: false, finished: true };
+        return { ...change, ...span, strength };
+      });
+    const below = (nodes: Nodes, path: string): boolean =>
+      Object.keys(nodes).some((name) => name.startsWith(`${path}/`));
+    const met = new Set<string>();
+
+    /** Takes back what can be; says whether that was everything. */
+    const reverse = async (now: Nodes, changes: readonly TreeChange[], direction: "undo" | "redo", all: Nodes[]) => {
+      const plan = await planReversal({
+        ...{ changes, direction, present: treeOf(now), onConflict: "skip" },
+        whoChanged: () => ({ kind: "foreign" }),
+      });
+      const result = await carriedOut(now, plan, ...all);
+      const planned = new Map<string, TreePlan["operations"][number]>(plan.operations.map((one) => [one.path, one]));
+      const conflicts = new Set<string>(plan.conflicts.map(({ path }) => path));
+      for (const path of new Set([...Object.keys(now), ...Object.keys(result), ...planned.keys()])) {
+        const operation = planned.get(path);
+        const wanted = operation === undefined ? entryOf(now[path]) : operation.target;
+        expect(isSameEntry(entryOf(result[path]), wanted), path).toBe(true);
+      }
+      for (const { path, before, after } of changes) {
+        const [left, target] = direction === "undo" ? [after, before] : [before, after];
+        const is = entryOf(result[path]);
+        if (!isSameEntry(entryOf(now[path]), left) || isSameEntry(is, target)) continue;
+        if (conflicts.has(path)) {
+          const stands = parents(path).some((parent) => result[parent] !== undefined && !isFolder(result[parent]));
+          expect(stands || (target?.kind !== "directory" && below(result, path)), path).toBe(true);
+          met.add(stands ? "no directory above" : "no file here");
+          continue;
+        }
+        // A directory stays, or is made, where something has to be in it.
+        expect(target, path).toBeUndefined();
+        expect(isFolder(result[path]) && below(result, path), path).toBe(true);
+        met.add(left?.kind === "directory" ? "kept" : "made room");
+      }
+      return { result, plan };
+    };
+
+    await fc.assert(
+      fc.asyncProperty(crowded, crowded, crowded, crowded, async (first, second, third, last) => {
+        const changes = composeChanges([...step(first, second, 1, "recorded"), ...step(third, last, 3, "window")]);
+        const all = [first, second, third, last];
+        const undone = await reverse(last, changes, "undo", all);
+        const mirrored = changes.map((change) => ({ ...change, before: change.after, after: change.before }));
+        expect((await reverse(last, mirrored, "redo", all)).result).toEqual(undone.result);
+        const exact =
+          undone.plan.conflicts.length === 0 &&
+          undone.plan.operations.every(({ path, target }) =>
+            isSameEntry(target, changes.find((change) => change.path === path)?.before),
+          );
+        if (!exact) return;
+        met.add("redone");
+        // As the layer above does: only what was taken back is put back.
+        const taken = changes.filter(({ path }) => undone.plan.operations.some((one) => one.path === path));
+        const redone = await reverse(undone.result, taken, "redo", all);
+        expect(redone.plan.conflicts).toEqual([]);
+        for (const { path, after } of taken) expect(isSameEntry(entryOf(redone.result[path]), after), path).toBe(true);
+      }),
+      { numRuns: 400 },
+    );
+    expect(met).toEqual(new Set(["kept", "made room", "no directory above", "no file here", "redone"]));
   });
 
   test("a kill at any moment is settled to one tree or the other", async () => {

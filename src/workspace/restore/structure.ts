@@ -1,6 +1,6 @@
 /**
- * Makes a set of operations possible as a whole: a directory goes only if everything in it goes, and nothing is put where
- * its parent is not a directory by then. What cannot be done is reported with what stands in its way; directories that
+ * Makes a set of operations possible as a whole: a directory goes only if everything in it goes and nothing is put into it,
+ * and nothing is put where its parent is not a directory by then. What cannot be done is reported with what stands in its way; directories that
  * have to exist are added. Pure but for reading trees.
  */
 import { compareNames, joinPath, parentOf, rootPath } from "../../core/index.js";
@@ -11,8 +11,9 @@ import type { PlannedOperation } from "./plan.js";
 
 export interface Obstacle {
   readonly path: WorkspacePath;
-  /** What stands there now. */
+  /** What stands there now; with `planned`, what the plan itself puts there. */
   readonly entry: TreeEntry | undefined;
+  readonly planned?: true;
 }
 
 export interface StructureOptions {
@@ -43,17 +44,37 @@ async function keepOccupiedDirectories(
   operations: Map<WorkspacePath, PlannedOperation>,
   { present, blocked }: StructureOptions,
 ): Promise<void> {
+  const filled = filledBy(operations);
+  const occupantOf = async (directory: WorkspacePath): Promise<Obstacle | undefined> => {
+    for (const [name, entry] of await present.list(directory)) {
+      const path = joinPath(directory, name);
+      if (operations.get(path) === undefined) return { path, entry };
+    }
+    const put = filled.get(directory);
+    return put === undefined ? undefined : { path: put.path, entry: put.target, planned: true };
+  };
   for (const operation of byPath(operations).reverse()) {
     if (!isDirectory(operation.expected) || isDirectory(operation.target)) continue;
-    for (const [name, entry] of await present.list(operation.path)) {
-      const path = joinPath(operation.path, name);
-      const child = operations.get(path);
-      if (child !== undefined && child.target === undefined) continue;
-      operations.delete(operation.path);
-      blocked(operation, { path, entry });
-      break;
+    const occupant = await occupantOf(operation.path);
+    if (occupant === undefined) continue;
+    operations.delete(operation.path);
+    blocked(operation, occupant);
+  }
+}
+
+/**
+ * For every path, the first operation that puts something below it. Changes that were recorded one by one need not be those
+ * between two trees: what a command took out of a directory of the turn's own making may be older than the turn's record.
+ */
+function filledBy(operations: ReadonlyMap<WorkspacePath, PlannedOperation>): Map<WorkspacePath, PlannedOperation> {
+  const filled = new Map<WorkspacePath, PlannedOperation>();
+  for (const operation of byPath(operations)) {
+    if (operation.target === undefined) continue;
+    for (let path = parentOf(operation.path); path !== rootPath && !filled.has(path); path = parentOf(path)) {
+      filled.set(path, operation);
     }
   }
+  return filled;
 }
 
 /** Parents first, so that what is taken out takes out what was to be put into it. */
@@ -74,15 +95,18 @@ async function requireParents(
   const tryEnsure = async (path: WorkspacePath): Promise<Obstacle | undefined> => {
     const operation = operations.get(path);
     const entry = await present.lookup(path);
-    if (operation !== undefined) return isDirectory(operation.target) ? undefined : { path, entry };
-    if (isDirectory(entry)) return undefined;
-    if (entry !== undefined) return { path, entry };
+    if (operation?.target !== undefined) {
+      return isDirectory(operation.target) ? undefined : { path, entry: operation.target, planned: true };
+    }
+    if (operation === undefined && isDirectory(entry)) return undefined;
+    // What goes anyway makes room.
+    if (operation === undefined && entry !== undefined) return { path, entry };
     const above = await ensure(parentOf(path));
     if (above !== undefined) return above;
     const like = await wanted(path);
     const target =
       like?.kind === "directory" ? like : ({ kind: "directory", mode: unknownDirectoryMode, id: noTree } as const);
-    operations.set(path, { path, expected: undefined, target });
+    operations.set(path, Object.freeze({ path, expected: operation?.expected, target }));
     return undefined;
   };
 
