@@ -8,6 +8,7 @@ import {
   WorkspaceRootLeaseLostError,
   errnoOf,
   isLooprigError,
+  isMissing,
   mintSessionId,
 } from "../core/index.js";
 import type { Abortable, CanonicalRoot, FileSystem, Json, SessionId } from "../core/index.js";
@@ -187,7 +188,7 @@ function isStranger(fileSystem: FileSystem, root: CanonicalRoot, recorded: Store
 /** Whether nothing stands there, or an empty directory that is not the recorded one: that makes way (P1). */
 function isVacant(fileSystem: FileSystem, root: CanonicalRoot, recorded: StoredIdentity): boolean {
   const found = identify(fileSystem, root);
-  if (found === undefined) return true;
+  if (found === undefined) return isAbsent(fileSystem, root);
   if (sameAcrossProcesses(found, identityFromStored(recorded))) return false;
   try {
     // Succeeds only where there is nothing in it.
@@ -196,6 +197,17 @@ function isVacant(fileSystem: FileSystem, root: CanonicalRoot, recorded: StoredI
   } catch (error) {
     if (errnoOf(error) === undefined) throw error;
     return false;
+  }
+}
+
+/** A file or a link stands for no directory either, and makes way for none. */
+function isAbsent(fileSystem: FileSystem, root: CanonicalRoot): boolean {
+  try {
+    fileSystem.lstat(root);
+    return false;
+  } catch (error) {
+    if (isMissing(error)) return true;
+    throw error;
   }
 }
 

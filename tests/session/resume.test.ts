@@ -269,6 +269,25 @@ describe("P1: the tree on resume", () => {
   });
 });
 
+describe.each(["exclusive", "session", "shared"] as const)("R7: a %s root in whose place stands", (placement) => {
+  it.each<[string, (root: string) => void]>([
+    ["a file", (root) => fs.writeFileSync(root, "a file")],
+    ["a link to nothing", (root) => fs.symlinkSync("nothing", root)],
+  ])("%s is refused on resume, and left as it is", async (_what, put) => {
+    await using place = new Playground();
+    const { rig, id, root } = await closed(place, placement);
+    fs.renameSync(root, `${root}-aside`);
+    put(root);
+    const before = fs.lstatSync(root);
+    for (const options of [{}, { root: "recreate" } as const, { root: "adopt" } as const]) {
+      await expect(rig.resumeSession(id, options)).rejects.toMatchObject({
+        ...{ code: "workspace_root.changed", details: { root, state: "replaced" } },
+      });
+    }
+    expect(fs.lstatSync(root)).toEqual(before);
+  });
+});
+
 describe("R7: a fixed root that is not the recorded one, on resume", () => {
   describe.each(["exclusive", "shared"] as const)("%s", (placement) => {
     it("missing, it is refused and never made again silently", async () => {
