@@ -7,7 +7,7 @@
  * meets a directory that is not the recorded one and asks for `adoptRoot`, unless the record was still written.
  */
 import path from "node:path";
-import { Directory, mintPlanId } from "../core/index.js";
+import { Directory, errnoOf, mintPlanId } from "../core/index.js";
 import type { Abortable } from "../core/index.js";
 import type { Tree } from "../workspace-store/index.js";
 import { removeTree } from "./remove-tree.js";
@@ -73,7 +73,12 @@ export async function removeStaging(reader: RootReader, options: Abortable = {})
   const { fileSystem, root, record } = reader;
   const recorded = await record.read(options);
   if (recorded?.staging === undefined) return;
-  using parent = Directory.open(fileSystem, path.dirname(root));
-  removeTree(fileSystem, parent, recorded.staging);
+  try {
+    using parent = Directory.open(fileSystem, path.dirname(root));
+    removeTree(fileSystem, parent, recorded.staging);
+  } catch (error) {
+    // Gone with the directory it was made in.
+    if (errnoOf(error) !== "ENOENT") throw error;
+  }
   await record.update((data) => ({ ...data, staging: undefined }), options);
 }

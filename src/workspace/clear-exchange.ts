@@ -93,12 +93,13 @@ async function notIn(
     ...(await reader.scanOptions(options)),
     ...{ root: place, ownPaths: new Set<WorkspacePath>(), signal: options.signal },
   });
-  const found: WorkspacePath[] = [];
+  // What a capture omits is stored nowhere; all of it was carried over, so this came later.
+  const found = new Set<WorkspacePath>(scanned.omitted.map((omitted) => omitted.path));
   for await (const { path: at, before, after } of reader.store.diff(captured, scanned.tree, options)) {
     const isDirectory = before?.kind === "directory" && after?.kind === "directory";
-    if (after !== undefined && !isDirectory && !isSameEntry(before, after)) found.push(at);
+    if (after !== undefined && !isDirectory && !isSameEntry(before, after)) found.add(at);
   }
-  return found;
+  return [...found];
 }
 
 async function isJournaled(reader: RootReader, { planId }: ReadySwap, options: Abortable): Promise<boolean> {

@@ -163,7 +163,7 @@ export interface AnyRig {
 }
 
 /** A rig on the playground's root. What it is made of comes from tests that compute it, so its types are not asked. */
-export async function rigOn(place: Playground, scene: Scene = {}): Promise<AnyRig> {
+export async function rigOn(place: Pick<Playground, "dir" | "root" | "storage">, scene: Scene = {}): Promise<AnyRig> {
   const { steps = [], model = scriptedModel(steps), tools = [put, careful, chatty], placement = "exclusive" } = scene;
   const { storage = await place.storage(), snapshots = "manual", root = place.root, primers, world = {} } = scene;
   const capture = { strict: scene.strict, ...scene.capture };
