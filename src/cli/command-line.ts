@@ -95,11 +95,12 @@ async function reportFailure(environment: Environment, error: unknown, name: str
   const ours = beforeDashes(environment.words);
   const style = styleFor({ terminal: stderr.terminal, noColor: ours.includes("--no-color"), env });
   const context = { home, now: environment.now(), startedFrom: env["LOOPRIG_SESSION"], style };
-  // A stream that cannot take the report leaves the exit status to speak.
-  if (ours.includes("--json")) {
-    const document = `${JSON.stringify(errorDocument(error, context))}\n`;
-    await (name === "exec" ? stderr : stdout).write(document).catch(() => undefined);
-  } else await stderr.write(errorText(error, context)).catch(() => undefined);
+  const say = (): Promise<void> => stderr.write(errorText(error, context));
+  // Where stdout cannot take its document people are told. A stderr that fails too leaves the exit status to speak.
+  const reported = !ours.includes("--json")
+    ? say()
+    : (name === "exec" ? stderr : stdout).write(`${JSON.stringify(errorDocument(error, context))}\n`).catch(say);
+  await reported.catch(() => undefined);
 }
 
 /** The words that are ours: what follows `--` is a command's or a path's. */

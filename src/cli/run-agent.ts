@@ -3,13 +3,14 @@
  * first signal interrupts the turn and keeps the session; the second ends the process, which frees its leases.
  */
 import { isLooprigError, onAbort } from "../core/index.js";
+import type { TurnId } from "../core/index.js";
 import type { RigSession } from "../rig/index.js";
 import type { SessionDelta } from "../session/index.js";
 import type { EventOf, SessionEvent, SessionStore } from "../session-store/index.js";
 import type { FileDiff } from "../workspace/index.js";
 import { Approvals } from "./approvals.js";
 import { changeLines } from "./change-lines.js";
-import type { Context } from "./context.js";
+import { Context } from "./context.js";
 import { Interrupted } from "./interrupt.js";
 import { coverageLine } from "./render-exec.js";
 import { turnLine } from "./render-run.js";
@@ -35,13 +36,21 @@ export interface AgentRun {
   readonly notes: readonly string[];
 }
 
-/** Throws what the last turn failed with, or the signal's reason. */
-export async function runAgent(context: Context, run: AgentRun): Promise<void> {
+/** Throws what the last turn failed with, what the output failed with, or the signal's reason. */
+export async function runAgent(given: Context, run: AgentRun): Promise<void> {
   const session = await run.open();
   const printing = new AbortController();
-  const printed = context.globals.json ? printEvents(context, run, session, printing.signal) : undefined;
+  // An output that fails ends the work as an interrupt does.
+  const broken = new AbortController();
+  const signal = AbortSignal.any([given.signal, broken.signal]);
+  const context = new Context(given.environment, given.globals, { ...given.interrupts, signal });
+  const printed = !context.globals.json
+    ? undefined
+    : printEvents(context, run, session, printing.signal).catch((error: unknown) => {
+        if (!printing.signal.aborted) broken.abort(error);
+      });
   const work = new AgentWork(context, run, session);
-  const forget = onAbort(context.signal, () => void work.interrupt());
+  const forget = onAbort(signal, () => void work.interrupt());
   let failure: unknown;
   try {
     await work.all();
@@ -57,7 +66,8 @@ export async function runAgent(context: Context, run: AgentRun): Promise<void> {
     });
     await printed;
   }
-  if (failure !== undefined) throw context.signal.aborted ? context.signal.reason : failure;
+  if (broken.signal.aborted) failure ??= broken.signal.reason;
+  if (failure !== undefined) throw signal.aborted ? signal.reason : failure;
 }
 
 /** `--json`: what is journaled from here on, one event per line, without a gap. */
@@ -97,12 +107,11 @@ class AgentWork {
     if (prompt !== undefined) await this.#submit(prompt);
   }
 
+  /** Never rejects: what it fails with, the turn that is followed fails with too. */
   async interrupt(): Promise<void> {
     const { reason } = this.#context.signal as { readonly reason: unknown };
-    const by = reason instanceof Interrupted && reason.signal !== "SIGINT" ? reason.signal : "Ctrl-C";
-    await this.#talk.interrupting();
-    // What it fails with, the turn that is followed fails with too.
-    await this.#session.interrupt({ reason: by }).catch(() => undefined);
+    await this.#talk.interrupting().catch(() => undefined);
+    await this.#session.interrupt({ reason: interruptedBy(reason) }).catch(() => undefined);
   }
 
   /** What a resume journals: what differs from the stored session, and a turn that was cut short. */
@@ -119,6 +128,8 @@ class AgentWork {
     // Listening begins before anything is answered, so no event is missed.
     const stop = new AbortController();
     const events = this.#session.events({ from: (this.#run.stored?.head ?? 0) + 1, signal: stop.signal });
+    await this.#recall(turnId);
+    if (!this.#context.globals.json) await this.#talk.where();
     if (!this.#run.allowed) for (const question of questions) await this.#answer(question);
     let end: TurnEnd | undefined;
     for await (const event of events) {
@@ -133,6 +144,16 @@ class AgentWork {
     await this.#ended(number, end);
     if (end?.type === "turn-failed") throw new Error(end.message);
     if (end?.type === "turn-interrupted") throw new Error(end.reason);
+  }
+
+  /** What the turn's calls are was said before the restart. */
+  async #recall(turnId: TurnId): Promise<void> {
+    const { store, stored } = this.#run;
+    if (stored === undefined) return;
+    for await (const event of store.read(stored.id)) {
+      if (event.seq > stored.head) break;
+      if (event.type === "step-started" && event.turnId === turnId) this.#talk.recall(event);
+    }
   }
 
   async #submit(prompt: string): Promise<void> {
@@ -214,6 +235,11 @@ class AgentWork {
 }
 
 const listedMax = 30;
+
+function interruptedBy(reason: unknown): string {
+  if (!(reason instanceof Interrupted)) return "the output failed";
+  return reason.signal === "SIGINT" ? "Ctrl-C" : reason.signal;
+}
 
 const isEnd = (part: SessionEvent | SessionDelta): part is TurnEnd =>
   part.type === "turn-done" || part.type === "turn-failed" || part.type === "turn-interrupted";

@@ -116,6 +116,11 @@ export class TurnTalk {
     }
   }
 
+  /** A step that was told by another process: its calls are known here from now on. */
+  recall(step: EventOf<"step-started">): void {
+    this.#remember(step);
+  }
+
   /** The last section; its lines are painted already. */
   async summary(lines: readonly string[]): Promise<void> {
     await this.#enter("end");
