@@ -337,6 +337,21 @@ describe("a file of which only the mode changes", () => {
     expect(outcomes).toEqual(new Set([true, false]));
   });
 
+  test("that gets a second name while the plan stages is refused before anything of the tree is touched", async () => {
+    using scene = await Scene.of(narrow, { ...wide, "a-new.txt": file("new") });
+    const changes: string[] = [];
+    const { fileSystem } = ticking(scene.storage, ({ name, effect, args }) => {
+      if (name === "fsyncLater") fs.linkSync(scene.at("one.txt"), scene.at("second"));
+      else if (effect && name !== "close") changes.push([name, ...args.map(String)].join(" "));
+    });
+    await expect(scene.apply({ fileSystem })).rejects.toMatchObject({
+      code: "restore.tree_moved",
+      details: { paths: ["one.txt"] },
+    });
+    expect(changes.filter((change) => /^(rename|link|mkdir|chmod) /.test(change))).toEqual([]);
+    expect(scene.tree()).toEqual({ ...narrow, second: narrow["one.txt"] });
+  });
+
   test("that got a second name after its mode was set is as it was when a later step fails", async () => {
     const tree = { ...wide, "z-new": directory() };
     using scene = await Scene.of(narrow, tree);
