@@ -16,7 +16,7 @@ export interface ScriptCall {
   readonly input: Json;
 }
 
-/** Reads the JSON text of a script: an array of steps. Throws `model.script_invalid`, which names the place. */
+/** Reads the JSON text of a script: an array of one step or more. Throws `model.script_invalid`, which names the place. */
 export function parseScript(json: string): readonly ScriptStep[] {
   let value: unknown;
   try {
@@ -24,7 +24,9 @@ export function parseScript(json: string): readonly ScriptStep[] {
   } catch (cause) {
     throw invalid("the script", "JSON", cause);
   }
-  return checkScript(value);
+  const steps = checkScript(value);
+  if (steps.length === 0) throw invalid("the script", "at least one step { text?, calls? }");
+  return steps;
 }
 
 /** A copy of the steps, frozen. Throws `model.script_invalid`. */

@@ -14,7 +14,8 @@ export interface ScriptedModelOptions {
 }
 
 /**
- * Each call plays the next step, whoever calls: a model shared by two loops plays one script to both. Throws
+ * Each call plays the next step, whoever calls: a model shared by two loops plays one script to both. One without steps is a
+ * model that is never to be called. Throws
  * `model.script_invalid`; a call beyond the last step fails with `model.script_exhausted`. It states no token use.
  */
 export function scriptedModel(
@@ -80,6 +81,6 @@ function streamOf(parts: readonly object[]): ReadableStream<unknown> {
 const exhausted = (steps: number): ModelError =>
   new ModelError(
     "model.script_exhausted",
-    `Cannot play the script: its ${steps} steps are played and the model was called again, wanted a further step; end the script with a step that has text and no calls`,
+    `Cannot play the script: its ${steps === 1 ? "one step is" : `${steps} steps are`} played and the model was called again, wanted a further step; end the script with a step that has text and no calls`,
     { steps },
   );

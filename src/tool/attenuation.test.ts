@@ -222,6 +222,9 @@ describe("T3 what is to be bound", () => {
     const error = await refusalOf("tool_definition.missing_binding", () => given([capability], available));
     expect(error.name).toBe("ToolDefinitionError");
     expect(error.details).toEqual({ tool: "probe", binding: capability });
+    expect(error.message).toContain(
+      ["delegate", "process"].includes(capability) ? "nothing supplies it yet" : "choose a placement that has it",
+    );
     const nothing = scene({ [memberOf[capability]]: wrong(null) });
     await refusalOf("tool_definition.missing_binding", () => given([capability], nothing));
   });

@@ -185,6 +185,14 @@ describe("T3 a definition", () => {
     expect(error.details).toMatchObject(details);
   });
 
+  test("that asks for what is no capability is told which there are", async () => {
+    const all = "workspace, workspace-read, delegate, process";
+    const told = async (code: "tool_definition.invalid" | "tool_definition.invalid_requirement", requires: unknown) =>
+      (await refusalOf(code, () => defineTool(wrong({ ...one, requires })))).message;
+    expect(await told("tool_definition.invalid", "workspace")).toContain(`not a list of capabilities (${all})`);
+    expect(await told("tool_definition.invalid_requirement", ["files"])).toContain(`which is none of ${all}`);
+  });
+
   test("has names that models take, and no others", () => {
     fc.assert(
       fc.property(fc.stringMatching(/^[A-Za-z0-9_-]{1,64}$/), (name) => {

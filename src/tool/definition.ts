@@ -3,7 +3,7 @@
  * only `bindTools` finds it. So no tool is ever built with bindings that were not attenuated.
  */
 import type { NeedsApproval } from "./approval.js";
-import { isCapability } from "./capabilities.js";
+import { isCapability, memberOf } from "./capabilities.js";
 import type { BindingsFor, Capability, Flat } from "./capabilities.js";
 import { isOurs, nameOf, optionsOf, reading } from "./options.js";
 import type { ToolOutput } from "./output.js";
@@ -181,11 +181,13 @@ function define<Names extends string, R extends readonly Capability[]>(
 const contextOf = (bindings: object, context: CallContext): CallContext =>
   Object.freeze(Object.assign(Object.create(null) as object, bindings, context));
 
+const capabilities = Object.keys(memberOf);
+
 function requirementsOf(given: unknown = [], tool: string): readonly Capability[] {
-  if (!Array.isArray(given)) throw invalid(tool, "requires", "a list of capabilities");
+  if (!Array.isArray(given)) throw invalid(tool, "requires", `a list of capabilities (${capabilities.join(", ")})`);
   const seen = new Set<Capability>();
   for (const word of given as readonly unknown[]) {
-    if (!isCapability(word)) throw invalidRequirement(tool, shown(word), "which is no capability");
+    if (!isCapability(word)) throw invalidRequirement(tool, shown(word), `which is none of ${capabilities.join(", ")}`);
     if (seen.has(word)) throw invalidRequirement(tool, word, "and that twice");
     seen.add(word);
   }

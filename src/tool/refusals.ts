@@ -1,5 +1,6 @@
 /** The errors a definition is answered with (T3). Functions return the error; the caller throws it. */
 import { LooprigError, ToolDefinitionError } from "../core/index.js";
+import type { Capability } from "./capabilities.js";
 
 /** What has no valid name yet is called by the function that it was given to. */
 const functions = ["defineTool", "defineTools", "defineReadTools", "tool", "jsonSchema", "bindTools"];
@@ -48,10 +49,17 @@ export const buildFailed = (tool: string, cause: unknown): ToolDefinitionError =
     { cause },
   );
 
+/** Capabilities that have a name and a type, and no source in any placement. */
+const reserved: readonly string[] = ["delegate", "process"] satisfies readonly Capability[];
+
 export const missingBinding = (tool: string, binding: string): ToolDefinitionError =>
   new ToolDefinitionError(
     "tool_definition.missing_binding",
-    `Cannot build ${subject(tool)}: it requires "${binding}", which its loop cannot give; choose a placement that has it, or leave the tool out`,
+    `Cannot build ${subject(tool)}: it requires "${binding}", which ${
+      reserved.includes(binding)
+        ? "is reserved, and nothing supplies it yet; leave the tool out"
+        : "its loop cannot give; choose a placement that has it, or leave the tool out"
+    }`,
     { tool, binding },
   );
 

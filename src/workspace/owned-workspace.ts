@@ -222,7 +222,7 @@ export class OwnedWorkspace extends RootView implements Workspace {
     if (this.#doing !== undefined) {
       throw new SessionBusyError(
         "session.busy",
-        `Cannot begin "${doing}" in "${this.root}": "${this.#doing}" is under way; wait for it`,
+        `Cannot begin ${doing} in "${this.root}": ${this.#doing} is under way; wait for its end, in a session with \`await session.idle()\``,
         {
           sessionId: this.sessionId,
           doing: this.#doing,

@@ -66,6 +66,20 @@ describe("resolveRef (G7)", () => {
     );
   });
 
+  it("says how far the names go, or how the first checkpoint comes about", () => {
+    const told = (of: RootHistory): unknown => {
+      try {
+        return resolveRef(of, "c9");
+      } catch (error) {
+        return isLooprigError(error, "ref.unknown") ? [error.message, error.hint] : error;
+      }
+    };
+    expect(told(history)).toEqual(['Cannot find "c9" in /r: the newest checkpoint here is c6', undefined]);
+    expect(told({ ...history, checkpoints: [], turns: [] })).toEqual([
+      ...['Cannot find "c9" in /r: there is no checkpoint here yet', "looprig exec -- <command> takes the first"],
+    ]);
+  });
+
   it("refuses a full ref of another version", () => {
     expect(() => resolveRef(history, "v1:sha256:xyz")).toThrow(/v1:sha256/);
   });

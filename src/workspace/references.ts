@@ -94,7 +94,8 @@ function unknown(history: RootHistory, given: string): LooprigError<"ref.unknown
     newestNumber === undefined ? "there is no checkpoint here yet" : `the newest checkpoint here is c${newestNumber}`;
   return new LooprigError(
     "ref.unknown",
-    `Cannot find ${JSON.stringify(given)} in ${history.root}: ${reach}; \`looprig log\` lists what there is`,
+    `Cannot find ${JSON.stringify(given)} in ${history.root}: ${reach}`,
     { given },
+    newestNumber === undefined ? { hint: "looprig exec -- <command> takes the first" } : {},
   );
 }

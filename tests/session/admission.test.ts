@@ -187,7 +187,10 @@ describe("K6: what is asked of the workspace by hand", () => {
       session.workspace.restore("c1"),
       session.workspace.exec(["true"]),
     ]) {
-      await expect(refused).rejects.toMatchObject({ code: "session.busy", details: { doing: "a turn" } });
+      await expect(refused).rejects.toMatchObject({
+        ...{ code: "session.busy", details: { doing: "a turn" } },
+        message: expect.stringMatching(/: a turn is under way; .*`await session\.idle\(\)`$/) as unknown,
+      });
     }
     go.reach();
     await turn.done;

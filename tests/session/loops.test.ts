@@ -35,7 +35,10 @@ describe("several primers", () => {
     expect(await (await session.submit("judge")).done).toMatchObject({ text: "I see." });
     expect(critic.prompts[0]).not.toContain("Written.");
     expect(writer.prompts.join()).not.toContain("judge");
-    await expect(session.setActiveLoop("nobody")).rejects.toMatchObject({ code: "session.unknown_loop" });
+    await expect(session.setActiveLoop("nobody")).rejects.toMatchObject({
+      code: "session.unknown_loop",
+      message: expect.stringContaining("name it in `primers`") as unknown,
+    });
     await session.close();
 
     await using again = await rig.resumeSession(session.id);
