@@ -1,6 +1,7 @@
 /** The command line up to the point where a command would touch anything. The world is one in which touching fails. */
 import { describe, expect, test } from "vitest";
 import { interceptFileSystem, nodeFileSystem } from "../core/index.js";
+import { parseScript } from "../loop/index.js";
 import { runCommandLine } from "./command-line.js";
 import { commands } from "./command-table.js";
 import type { Environment } from "./environment.js";
@@ -138,6 +139,22 @@ describe("help", () => {
     const { stdout } = await run(["--help"]);
     const named = [...stdout.matchAll(/^ {2}([a-z]+)\b/gm)].map((match) => match[1]);
     expect(named).toEqual(Object.keys(commands));
+  });
+
+  test("the overview lists --session where it is taken, and only there", async () => {
+    const { stdout } = await run(["--help"]);
+    const named = /^(.*): {2}--session ID$/m.exec(stdout)?.[1]?.split(", ");
+    const taking: string[] = [];
+    for (const name of Object.keys(commands)) {
+      if ((await run([name, "--help"])).stdout.includes(" --session ID ")) taking.push(name);
+    }
+    expect(named?.toSorted()).toEqual(taking.toSorted());
+  });
+
+  test("run says what its --json prints, and shows a script that can be played", async () => {
+    const { stdout } = await run(["run", "--help"]);
+    expect(stdout).toMatch(/^ {2}--json +the session's events, one JSON document per line$/m);
+    expect(parseScript(/\[\{.*\}\]/.exec(stdout)?.[0] ?? "")).toHaveLength(2);
   });
 
   test("exec says once, plainly, what is not covered", async () => {

@@ -15,6 +15,8 @@ export interface CommandDefinition<O extends OptionSpecs> {
   readonly notes: readonly string[];
   /** Whether `--session` narrows what it speaks of. Where it does not, it is refused rather than ignored. */
   readonly narrows: boolean;
+  /** What `--json` prints, where it is not one document on stdout. */
+  readonly json?: string;
   /** Resolves to the exit status. Everything that fails is thrown. */
   readonly run: (context: Context, parsed: Parsed<O & GlobalOptions>) => Promise<number>;
 }

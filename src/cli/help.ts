@@ -15,7 +15,7 @@ const surface: readonly (readonly [string, string, string])[] = [
   ["redo", "put it back", "--dry-run --skip-conflicts"],
   ["restore REF", "make files as they were", "--dry-run --exact --to DIR -- PATH…"],
   ["snapshot [-m LABEL]", "checkpoint now", ""],
-  ["sessions [rm ID]", "list; delete with their space", ""],
+  ["sessions [rm ID]", "list; delete history", ""],
 ];
 
 export function overviewHelp(): string {
@@ -26,7 +26,8 @@ export function overviewHelp(): string {
     "",
     "run, exec, snapshot:  --exclude GLOB (kept with the root)  --allow-large      run, exec:  --shared",
     "run:  --base-url URL  --resume ID  --system FILE; without PROMPT it reads stdin",
-    "Everywhere: --root DIR  --session ID  --json  --yes  --adopt-root  -q/--quiet  --no-color  -h/--help  --version",
+    "status, log, diff, undo, redo, sessions:  --session ID",
+    "Everywhere: --root DIR  --json  --yes  --adopt-root  -q/--quiet  --no-color  -h/--help  --version",
     "",
     "REF is c12 (a checkpoint), t4 (the end of a turn), t4^ (its start), last, now, a label, or eight or more hex digits.",
     "State: $LOOPRIG_HOME, else $XDG_STATE_HOME/looprig or ~/.local/state/looprig (Linux),",
@@ -48,10 +49,12 @@ export function commandHelp(command: {
   readonly summary: string;
   readonly grammar: { readonly options: OptionSpecs };
   readonly narrows: boolean;
+  readonly json?: string | undefined;
   readonly notes: readonly string[];
 }): string {
   const own = Object.values(command.grammar.options);
-  const { session, ...others } = globalOptions;
+  const { session, ...rest } = globalOptions;
+  const others = { ...rest, json: { ...rest.json, help: command.json ?? rest.json.help } };
   return [
     `looprig ${command.usage}`,
     `  ${command.summary}`,

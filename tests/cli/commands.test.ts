@@ -379,6 +379,9 @@ describe("snapshot and sessions", () => {
     expect(sessions).toMatchObject([{ root: here.root, turns: 1, state: "closed" }]);
     const id = sessions[0]?.id.slice(0, 4) ?? "";
     expect((await here.run(["sessions"])).stdout).toMatch(new RegExp(`^${id} {2}closed {2}~/calc `));
+    const other = await here.run(["sessions", "--session", id.startsWith("ffff") ? "eeee" : "ffff"]);
+    expect(other).toMatchObject({ status: 2, stdout: "" });
+    expect(other.stderr).toContain("no session here has an id like it");
     expect((await here.run(["sessions", "rm", id])).status).toBe(2);
     expect((await here.run(["sessions", "rm", id, "--yes"])).stdout).toBe(
       `Session ${id} is deleted; files stay as they are.\n`,

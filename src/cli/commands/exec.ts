@@ -37,6 +37,7 @@ export const command = defineCommand({
   usage: "exec [--every 60s] [--undo-on-failure] [--shared] [--exclude GLOB] [--allow-large] -- CMD…",
   summary: "run any command or agent here; looprig undo takes back what it changed",
   narrows: false,
+  json: "its line as one JSON document, on stderr",
   notes: [
     "looprig brings files back; it does not stop a command from leaving the directory. .git is git's to keep: it is neither captured nor restored. Captured files, secrets among them, are copied to the state directory.",
     "The command gets this terminal as it is, starts in the current directory where that lies inside the root (else in the root), and finds LOOPRIG_ROOT and LOOPRIG_SESSION in its environment. Before it starts, the whole root is captured; after it ends, what changed. One line on stderr says so, only when files changed; nothing of ours is written to stdout.",

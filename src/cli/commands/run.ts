@@ -70,11 +70,13 @@ export const command = defineCommand({
     "run [PROMPT] [--model PROVIDER/NAME] [--base-url URL] [--allow bash] [--continue | --resume ID] [--system FILE]",
   summary: "an agent here, with tools for files and a shell; looprig undo takes back what it changed",
   narrows: false,
+  json: "the session's events, one JSON document per line",
   notes: [
     "looprig brings files back; it does not stop a command from leaving the directory. .git is git's to keep: it is neither captured nor restored. Captured files, secrets among them, are copied to the state directory.",
     "Without PROMPT it is read from stdin. The model's provider is the package @ai-sdk/PROVIDER, installed beside looprig and never taken from the directory the agent works in; its key is where that package looks for it, as in ANTHROPIC_API_KEY. The agent reads AGENTS.md of the root.",
     "File tools work inside the root and ask nothing: what they change can be undone. Shell commands are asked about on a terminal (y once, a always in this session, n no, n REASON no and why) and refused without one; --yes does not answer for them, --allow bash does.",
-    "Only the answer is written to stdout. The first Ctrl-C interrupts the turn and keeps the session, the second stops at once. With --json stdout is the session's events, one per line.",
+    "Only the answer is written to stdout. The first Ctrl-C interrupts the turn and keeps the session, the second stops at once.",
+    'script:FILE asks no server: it plays a JSON array of steps, each a text, calls of tools, or both. A first and a last one: [{"calls":[{"tool":"Read","input":{"file_path":"a.txt"}}]},{"text":"Done."}]',
   ],
   run: async (context, { options, operands: [given] }) => {
     const { environment } = context;

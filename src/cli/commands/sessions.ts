@@ -1,4 +1,5 @@
 import { LooprigError } from "../../core/index.js";
+import type { SessionId } from "../../core/index.js";
 import type { SessionSummary } from "../../session-store/index.js";
 import { count } from "../amounts.js";
 import { usage } from "../args.js";
@@ -15,7 +16,7 @@ import { findSession, sessionNames } from "../session-names.js";
 export const command = defineCommand({
   grammar: { command: "sessions", options: {}, operands: ["rm", "ID"], required: 0, rest: "none" },
   usage: "sessions [rm ID]",
-  summary: "list sessions; delete one with its space",
+  summary: "list sessions; delete one with its history",
   narrows: true,
   notes: [
     "Without --root the sessions of every root are listed. Deleting a session deletes its history and what only it kept; files in its root stay as they are, and its turns can no longer be undone.",
@@ -37,11 +38,9 @@ export const command = defineCommand({
       const { globals, signal } = context;
       const all = await listSessions(place.storage, { signal });
       if (id !== undefined) return remove(context, place, id, all);
-      const shown = all.filter(
-        (each) =>
-          (globals.root === undefined || each.root === place.root) &&
-          (globals.session === undefined || each.id.startsWith(globals.session)),
-      );
+      const here = all.filter((each) => globals.root === undefined || each.root === place.root);
+      const only = globals.session === undefined ? undefined : findSession(globals.session, here.map(idOf));
+      const shown = here.filter(({ id: each }) => only === undefined || each === only);
       const root = globals.root === undefined ? null : place.root;
       if (globals.json) await context.document("sessions", root, sessionsDocument(shown));
       else if (shown.length === 0) await context.say("No sessions yet. looprig exec -- <command> starts one.\n");
@@ -53,16 +52,15 @@ export const command = defineCommand({
 
 const viewOf = ({ environment, now, style }: Context, all: readonly SessionSummary[]) => ({
   ...{ home: environment.home, now, style },
-  sessionName: sessionNames(all.map((each) => each.id)),
+  sessionName: sessionNames(all.map(idOf)),
 });
+
+const idOf = ({ id }: SessionSummary): SessionId => id;
 
 async function remove(context: Context, place: Place, given: string, all: readonly SessionSummary[]): Promise<number> {
   const { deleteSession } = await import("../../workspace/index.js");
   const { globals, signal } = context;
-  const id = findSession(
-    given,
-    all.map((each) => each.id),
-  );
+  const id = findSession(given, all.map(idOf));
   const session = all.find((each) => each.id === id);
   const view = viewOf(context, all);
   const name = view.sessionName(id);
