@@ -1,7 +1,7 @@
 /**
  * The history of a root as rows, newest first. Pure.
  *
- * What is folded, unless everything is wanted: checkpoints taken while a command ran become one row, and those that only
+ * What is folded, unless everything is wanted: checkpoints taken while a turn ran become one row below it, and those that only
  * surround a restore, undo or redo become none (what happened to a turn stands beside it), nor do those that an agent's session
  * takes by itself and that hold what the one before holds. A turn stands on the row of the
  * checkpoint that ended it; one that changed nothing, or could not be captured, has a row of its own.
@@ -26,6 +26,8 @@ export type LogRow =
       readonly count: number;
     };
 
+type Fold = Extract<LogRow, { readonly kind: "fold" }>;
+
 export function logRows(
   history: Pick<RootHistory, "checkpoints" | "turns" | "entries">,
   all: boolean,
@@ -38,24 +40,19 @@ export function logRows(
   const rows: LogRow[] = [];
   const seen = new Map<string, Checkpoint>();
   let before: Checkpoint | undefined;
-  let fold: Extract<LogRow, { kind: "fold" }> | undefined;
+  const folds = new Map<number, Fold>();
   for (const checkpoint of history.checkpoints) {
     const turn = ends.get(checkpoint);
     const equalTo = seen.get(checkpoint.ref);
     if (!all && turn === undefined && isEcho(checkpoint, equalTo, before)) continue;
     before = checkpoint;
-    if (!all && checkpoint.trigger === "interval" && turn === undefined) {
-      const grows = fold !== undefined && fold.last.turn === checkpoint.turn;
-      if (grows && fold !== undefined) rows.pop();
-      fold = {
-        ...{ kind: "fold", order: checkpoint.order, last: checkpoint },
-        first: grows && fold !== undefined ? fold.first : checkpoint,
-        count: grows && fold !== undefined ? fold.count + 1 : 1,
-      };
-      rows.push(fold);
+    if (!all && checkpoint.turn !== undefined && turn === undefined && whileItRan.has(checkpoint.trigger)) {
+      const { first, count } = folds.get(checkpoint.turn) ?? { first: checkpoint, count: 0 };
+      folds.set(checkpoint.turn, {
+        ...{ kind: "fold", order: checkpoint.order, first, last: checkpoint, count: count + 1 },
+      });
       continue;
     }
-    fold = undefined;
     if (!all && isSurrounding(checkpoint)) continue;
     // What is not shown is nothing to compare with.
     seen.set(checkpoint.ref, checkpoint);
@@ -69,6 +66,7 @@ export function logRows(
       });
     }
   }
+  rows.push(...folds.values());
   const shown = new Set(ends.values());
   for (const turn of history.turns) if (!shown.has(turn)) rows.push({ kind: "turn", order: turn.order, turn });
   return rows.sort((a, b) => b.order - a.order);
@@ -81,6 +79,8 @@ function endOf(turn: TurnSummary, checkpoints: readonly Checkpoint[]): Checkpoin
     (each) => each.turn === turn.number && each.trigger !== "baseline" && each.ref === turn.to,
   );
 }
+
+const whileItRan: ReadonlySet<Checkpoint["trigger"]> = new Set([...(["interval", "window", "step-done"] as const)]);
 
 /** What an agent's session takes by itself and that is the same tree again: after a turn, and before its next one. */
 const isEcho = (checkpoint: Checkpoint, equalTo: Checkpoint | undefined, before: Checkpoint | undefined): boolean =>

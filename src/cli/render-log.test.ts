@@ -80,7 +80,7 @@ describe("log", () => {
     expect(names(false)).toEqual(["c7", "c6", "c5", "c2", "c1"]);
     expect(text(story)).toContain("baseline, equal to c6");
     expect(text(story, { all: true })).toMatch(
-      / c5 .* 2 files {3}window, quiescent\n.* c4 .* baseline, equal to c3 {2,}quiescent\n/,
+      / c5 .* 2 files {3}quiescent\n.* c4 .* baseline, equal to c3 {2,}quiescent\n/,
     );
     expect(names(true)).toEqual(["c7", "c6", "c5", "c4", "c3", "c2", "c1"]);
   });
@@ -94,6 +94,32 @@ describe("log", () => {
         c4       14:02  b71c      baseline, equal to c3
         c3       13:20  3f9a  t2  "round half up"           1 file    undone 13:24, redone 13:25
         c2       13:02  3f9a  t1  "make the tests pass"     2 files
+        c1       13:01  3f9a      baseline                214 files
+      "
+    `);
+  });
+
+  test("folds what was captured after each command of a turn, also where another turn ran at the same time", () => {
+    const story = {
+      checkpoints: [
+        taken(1, { turn: 1 }),
+        ...[2, 4, 5].map((number) => taken(number, { trigger: "window", turn: 1, ref: refOf(String(number)) })),
+        taken(3, { trigger: "window", turn: 2, sessionId: second, ref: refOf("3") }),
+        taken(6, { trigger: "window", turn: 2, sessionId: second, ref: refOf("6") }),
+        taken(7, { trigger: "window", turn: 1, ref: refOf("7") }),
+      ].sort((a, b) => a.order - b.order),
+      turns: [
+        turn(2, { to: refOf("6"), order: 60, sessionId: second, input: "beside it" }),
+        turn(1, { to: refOf("7"), order: 70 }),
+      ],
+    };
+    expect(text(story)).toMatchInlineSnapshot(`
+      "~/calc   2 sessions, 7 checkpoints, 1.8 MiB
+
+        c7       13:02  3f9a  t1  "make the tests pass"     2 files
+        c6       13:02  b71c  t2  "beside it"               2 files
+        c2-c5           3f9a      3 taken while it ran    log --all shows them
+        c3              b71c      1 taken while it ran    log --all shows them
         c1       13:01  3f9a      baseline                214 files
       "
     `);
@@ -155,10 +181,24 @@ describe("log", () => {
       changed: 0,
       order: 200,
       endedAt: at(14, 50),
+      from: refOf("d"),
       to: refOf("d"),
     });
     expect(text({ checkpoints, turns: [...turns, idle] })).toMatch(
       /14:50 {2}3f9a {2}t4 {2}exec true .* changed nothing$/m,
     );
+  });
+
+  test("a turn that only made directories is not said to have changed nothing", () => {
+    const made = turn(4, {
+      ...{ kind: "command", input: "mkdir x", changed: 0, order: 200, endedAt: at(14, 50) },
+      ...{ from: refOf("d"), to: refOf("e") },
+    });
+    expect(text({ checkpoints, turns: [...turns, made] })).toMatch(/t4 {2}exec mkdir x .* changed no files$/m);
+  });
+
+  test("what a program did by itself is no command that was run", () => {
+    const own = turn(4, { kind: "command", input: "this program", order: 200, to: refOf("d") });
+    expect(text({ checkpoints, turns: [...turns, own] })).toContain("  t4  this program ");
   });
 });

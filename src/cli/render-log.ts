@@ -93,7 +93,8 @@ function cells(row: LogRow, amountWidth: number, view: LogView): Cell[] {
       `t${turn.number}`,
       turnTitle(turn),
       files,
-      { text: [...causeOf(checkpoint, view, true), ...turnNotes(turn, now)].join(", "), paint: style.dim },
+      // What ended a turn says nothing about how its changes are known.
+      { text: [...causeOf(checkpoint, view, false), ...turnNotes(turn, now)].join(", "), paint: style.dim },
     ];
   }
   const { checkpoint } = row;
@@ -157,11 +158,14 @@ const triggerTitles: Readonly<Record<Checkpoint["trigger"], string>> = {
 function turnNotes(turn: TurnSummary, now: Date): readonly string[] {
   return [
     ...(turn.state === "running" ? ["running"] : []),
-    ...(turn.state === "unsettled" ? ["cut short; the next command that writes settles it"] : []),
+    ...(turn.state === "unsettled" ? ["cut short; looprig status says more"] : []),
     ...(turn.state === "interrupted" ? ["interrupted"] : []),
     ...(turn.state === "failed" ? ["failed"] : []),
     ...(turn.exitCode !== undefined && turn.exitCode !== 0 ? [`exit ${turn.exitCode}`] : []),
-    ...(turn.endedAt !== undefined && turn.changed === 0 && turn.protected ? ["changed nothing"] : []),
+    // Directories are not counted.
+    ...(turn.endedAt !== undefined && turn.changed === 0 && turn.protected
+      ? [turn.from === turn.to ? "changed nothing" : "changed no files"]
+      : []),
     ...(turn.protected ? [] : ["not protected: undo is refused"]),
     ...reversals(turn, now),
   ];

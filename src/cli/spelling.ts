@@ -20,9 +20,17 @@ export const prose = (text: string): string =>
 /** One safe line. */
 export const oneLine = (text: string): string => visible(text.replace(breaks, " ")).trim();
 
+/** The title of what a program did by itself while it had a workspace open: no command that was run. */
+const ownProgram = "this program";
+
 /** `exec claude` for a command, `"make the tests pass"` for a prompt; cut to `most` columns. */
-export const turnTitle = (turn: { readonly kind: "prompt" | "command"; readonly input: string }, most = 48): string =>
-  turn.kind === "command" ? fit(`exec ${oneLine(turn.input)}`, most) : `"${fit(oneLine(turn.input), most - 2)}"`;
+export function turnTitle(
+  { kind, input }: { readonly kind: "prompt" | "command"; readonly input: string },
+  most = 48,
+): string {
+  if (kind === "prompt") return `"${fit(oneLine(input), most - 2)}"`;
+  return input === ownProgram ? ownProgram : fit(`exec ${oneLine(input)}`, most);
+}
 
 /** A root for people: `~/calc` below the home directory, quoted where a name needs it. */
 export function displayRoot(root: string, home: string): string {
