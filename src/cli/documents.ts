@@ -125,7 +125,7 @@ export const showDocument = (
   omitted: listed.flatMap(({ path, entry }) => (entry.kind === "omitted" ? [{ path, class: entry.class }] : [])),
 });
 
-export function statusDocument({ holder, history, changes, undoable, unsettled }: StatusData): object {
+export function statusDocument({ holder, history, changes, undoable, unsettled, waiting }: StatusData): object {
   const last = history.checkpoints.at(-1);
   return {
     holder:
@@ -151,6 +151,9 @@ export function statusDocument({ holder, history, changes, undoable, unsettled }
         }),
     ...(unsettled === undefined ? {} : { plan: unsettled }),
     unsettledTurns: unsettledTurns(history).map(({ number }) => turnName(number)),
+    waitingTurns: unsettledTurns(history)
+      .filter(({ turnId }) => waiting.has(turnId))
+      .map(({ number }) => turnName(number)),
     damaged: history.damaged,
   };
 }

@@ -33,7 +33,10 @@ const undoable: StatusData["undoable"] = {
 };
 const changes = [foreignChange("README.md"), foreignChange("notes.md", "added")];
 
-const data: StatusData = { root, history, holder: undefined, changes: [], undoable: undefined, unsettled: undefined };
+const data: StatusData = {
+  ...{ root, history, holder: undefined, changes: [], undoable: undefined, unsettled: undefined },
+  waiting: new Set(),
+};
 const text = (more: Partial<StatusData>): string =>
   statusText(
     { ...data, ...more },
@@ -133,6 +136,40 @@ describe("status", () => {
       "\n! t2 exec claude was cut short; the next command that writes settles it, and looprig undo asks before it takes it back\n",
     );
     expect(statusDocument({ ...data, history: { ...history, turns } })).toMatchObject({ unsettledTurns: ["t2"] });
+  });
+
+  test("names a turn that was cut short at a question, and what asks it again", () => {
+    const turns = [turn(1), turn(2, { sessionId: second, state: "unsettled" })];
+    const asked = { history: { ...history, turns }, waiting: new Set([turn(2).turnId]) };
+    expect(text(asked)).toContain(
+      '\n! t2 "make the tests pass" was cut short at a question; looprig run --resume b71c asks it again, any other command that writes ends the turn\n',
+    );
+    expect(statusDocument({ ...data, ...asked })).toMatchObject({ unsettledTurns: ["t2"], waitingTurns: ["t2"] });
+  });
+
+  test("lists what a turn that was cut short left with that turn alone", () => {
+    const cut = turn(1, { state: "unsettled" });
+    const by = { kind: "other-session", strength: "window", sessionId: first, turn: 1 } as const;
+    const left = { ...foreignChange("src/parse.js"), by };
+    const shown = text({
+      changes: [left, { ...left, path: path("later.js") }],
+      history: { ...history, turns: [cut] },
+      undoable: { ...undoable, turn: cut },
+    });
+    expect(shown.match(/src\/parse\.js/g)).toHaveLength(1);
+    expect(shown).toContain("in the window, not proven ours, since c2\n  M later.js\n");
+  });
+
+  test("says of every path that undo asks about in an agent's turn that it is not proven ours", () => {
+    const asks = { ...undoable, plan: plan({ window: [path("src/round.js")] }) };
+    expect(text({ undoable: asks })).toMatch(
+      /^ {2}M src\/parse\.js {2}\+2 -1\n {2}M src\/round\.js .* in the window, not proven ours$/m,
+    );
+  });
+
+  test("marks what was left out of the captures", () => {
+    const shown = text({ changes: [{ ...foreignChange("x.log", "added"), captured: false }, foreignChange("y")] });
+    expect(shown).toMatch(/^ {2}A x\.log +not captured\n {2}M y$/m);
   });
 
   test("promises no undo of what was not captured", () => {

@@ -1,5 +1,5 @@
 /** What changed since the last checkpoint, by whom, and what can be undone. Pure. */
-import type { LeaseHolder, SessionId, WorkspacePath } from "../core/index.js";
+import type { LeaseHolder, SessionId, TurnId, WorkspacePath } from "../core/index.js";
 import type {
   Change,
   ChangedBy,
@@ -24,6 +24,8 @@ export interface StatusData {
   /** Since the last checkpoint. */
   readonly changes: readonly Change[];
   readonly undoable: Undoable | undefined;
+  /** Turns that were cut short at a question, which is put again when their session goes on. */
+  readonly waiting: ReadonlySet<TurnId>;
   /** A restore that was cut short. */
   readonly unsettled: { readonly planId: string; readonly action: string } | undefined;
 }
@@ -85,12 +87,14 @@ function lastUse(history: StatusData["history"], last: Checkpoint): { readonly s
 export const unsettledTurns = (history: Pick<RootHistory, "turns">): readonly TurnSummary[] =>
   history.turns.filter(({ state }) => state === "unsettled");
 
-function warnings({ unsettled, history }: StatusData, { sessionName, style }: StatusView): readonly string[] {
+function warnings({ unsettled, history, waiting }: StatusData, { sessionName, style }: StatusView): readonly string[] {
   return [
-    ...unsettledTurns(history).map(
-      (turn) =>
-        `${style.yellow("!")} t${turn.number} ${turnTitle(turn)} was cut short; the next command that writes settles it, and looprig undo asks before it takes it back`,
-    ),
+    ...unsettledTurns(history).map((turn) => {
+      const told = waiting.has(turn.turnId)
+        ? `was cut short at a question; looprig run --resume ${sessionName(turn.sessionId)} asks it again, any other command that writes ends the turn`
+        : "was cut short; the next command that writes settles it, and looprig undo asks before it takes it back";
+      return `${style.yellow("!")} t${turn.number} ${turnTitle(turn)} ${told}`;
+    }),
     ...(unsettled === undefined
       ? []
       : [
@@ -108,21 +112,32 @@ function changeSections(data: StatusData, view: StatusView): readonly string[] {
   const last = data.history.checkpoints.at(-1);
   const groups = new Map<string, Change[]>();
   for (const change of data.changes) {
+    if (isForeseen(change, data.undoable)) continue;
     const title = author(change, data.history, last, view);
     groups.set(title, [...(groups.get(title) ?? []), change]);
   }
   return [...groups].flatMap(([title, changes]) => [
     title,
     ...changeLines(
-      changes.slice(0, listedMax).map(({ path, kind, entry, by }) => ({
+      changes.slice(0, listedMax).map(({ path, kind, entry, captured, by }) => ({
         ...{ path, kind, entry },
-        note: by.kind === "foreign" ? undefined : by.tool,
+        note: !captured ? notCaptured : by.kind === "foreign" ? undefined : by.tool,
       })),
       view.style,
     ),
     ...(changes.length > listedMax ? [`  … and ${changes.length - listedMax} more; --json lists all`] : []),
   ]);
 }
+
+/** Listed with the turn that can be undone, and only there: its window is open until it is settled. */
+const isForeseen = ({ path, by }: Change, undoable: Undoable | undefined): boolean =>
+  undoable?.turn?.state === "unsettled" &&
+  by.kind !== "foreign" &&
+  by.turn === undoable.turn.number &&
+  undoable.changed.some((diff) => diff.path === path);
+
+/** Excluded, too large or unreadable: no undo brings it back. */
+const notCaptured = "not captured";
 
 function author(
   { by }: Change,
@@ -147,7 +162,7 @@ function undoableSection({ undoable }: StatusData, { sessionName, style }: Statu
   const session = plan.entrySession === undefined ? [] : [sessionName(plan.entrySession)];
   const window = turn?.kind === "command" ? [unproven] : [];
   const able = isIdle(plan)
-    ? "not captured"
+    ? notCaptured
     : plan.conflicts.length === 0
       ? "can be undone"
       : count(plan.conflicts.length, "conflict");
@@ -159,16 +174,22 @@ function undoableSection({ undoable }: StatusData, { sessionName, style }: Statu
     note: stopped.has(diff.path)
       ? "changed since"
       : uncaptured.has(diff.path)
-        ? "not captured"
-        : authorNote(undoable.authors.get(diff.path)),
+        ? notCaptured
+        : authorNote(undoable, diff.path),
   }));
   const more = undoable.more ? ["  … and more; looprig diff --stat lists all"] : [];
   return [title, ...changeLines(lines, style), ...more];
 }
 
 /** In an agent's turn each path has its own author: the file tool that wrote it, or a command in whose window it changed. */
-const authorNote = (by: ChangedBy | undefined): string | undefined =>
-  by === undefined || by.kind === "foreign" ? undefined : by.strength === "window" ? unproven : by.tool;
+function authorNote({ authors, plan, turn }: Undoable, path: WorkspacePath): string | undefined {
+  if (turn?.kind !== "prompt") return undefined;
+  const by = authors.get(path);
+  const strength = by === undefined || by.kind === "foreign" ? undefined : by.strength;
+  if (strength === "recorded") return by?.kind === "foreign" ? undefined : by?.tool;
+  // Whose the present bytes are may not be known any more; that undo asks before it takes them back is.
+  return strength === "window" || plan.window.includes(path) ? unproven : undefined;
+}
 
 /** Whether undo would have nothing to do: what the entry changed was not captured. */
 export const isIdle = (plan: RestorePlan): boolean =>

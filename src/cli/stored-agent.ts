@@ -134,6 +134,10 @@ export async function namedAgent(
   return standing.of(id);
 }
 
+/** Where this session stands. */
+export const storedAgent = async (storage: Storage, id: SessionId, options: Abortable): Promise<StoredAgent> =>
+  (await read(storage, id, options)).of(id);
+
 /** A short journal of a command is read as fast as its beginning. */
 async function read(storage: Storage, id: SessionId, { signal }: Abortable): Promise<Standing> {
   const standing = new Standing();

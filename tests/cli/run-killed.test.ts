@@ -35,7 +35,11 @@ async function killed(agent: TestProcess, signal: NodeJS.Signals): Promise<numbe
 describe("after kill -9", () => {
   test("undo settles the turn and takes it back", async () => {
     await killed(await working(), "SIGKILL");
-    expect((await here.json(["status"]))["holder"]).toBeNull();
+    expect(await here.json(["status"])).toMatchObject({
+      ...{ holder: null, unsettledTurns: ["t1"], waitingTurns: [] },
+      changes: [{ path: "up", by: { kind: "other-session", strength: "window", turn: "t1" } }],
+    });
+    expect((await here.run(["status"])).stdout).not.toContain("not by looprig");
     const undo = await here.run(["undo", "--yes"]);
     expect(undo.status).toBe(0);
     expect(here.read("a.txt")).toBe("1\n");
@@ -81,7 +85,8 @@ describe.runIf(hasTerminal)("a question that was open when its process was kille
       ["run", "ask me", "--model", here.script(asks)],
       [{ when: "[n] no  ", kill: "SIGKILL" }],
     );
-    expect((await here.json(["status"]))["holder"]).toBeNull();
+    const status = await here.json(["status"]);
+    expect(status).toMatchObject({ holder: null, unsettledTurns: ["t1"], waitingTurns: ["t1"] });
     expect(here.read("a.txt")).toBe("1\n");
   }
 

@@ -1,14 +1,25 @@
 import { isLooprigError } from "../../core/index.js";
+import type { TurnId } from "../../core/index.js";
 import type { Context } from "../context.js";
-import type { FileDiff, RefLike, RestorePlan, RootHistory, TurnSummary, WorkspaceView } from "../../workspace/index.js";
+import type {
+  Change,
+  FileDiff,
+  RefLike,
+  RestorePlan,
+  RootHistory,
+  TurnSummary,
+  WorkspaceView,
+} from "../../workspace/index.js";
 import { defineCommand } from "../command.js";
 import { statusDocument } from "../documents.js";
 import { spanOf } from "../diff-counts.js";
 import { exit } from "../exit-codes.js";
 import { sayWithoutHistory, sessionOf, withPlace, withView } from "../place.js";
-import { listedMax, statusText } from "../render-status.js";
+import type { Place } from "../place.js";
+import { listedMax, statusText, unsettledTurns } from "../render-status.js";
 import type { StatusData, Undoable } from "../render-status.js";
 import { sessionNames } from "../session-names.js";
+import { storedAgent } from "../stored-agent.js";
 
 export const command = defineCommand({
   grammar: { command: "status", options: {}, operands: [], required: 0, rest: "none" },
@@ -24,13 +35,16 @@ export const command = defineCommand({
       const { signal } = context;
       return withView(context, place, async (view) => {
         const history = await view.history({ signal });
+        const undoable = place.choice.known ? await undoableOf(context, view, history) : undefined;
+        const changes = place.choice.known ? await view.changes({ signal }) : [];
         const data: StatusData = {
           root: place.root,
           history,
           holder: await view.holder({ signal }),
-          changes: place.choice.known ? await view.changes({ signal }) : [],
+          changes: changes.map((change) => foreseen(change, undoable)),
           unsettled: place.choice.known ? await view.unsettled({ signal }) : undefined,
-          undoable: place.choice.known ? await undoable(context, view, history) : undefined,
+          undoable,
+          waiting: new Set(await waitingTurns(context, place, unsettledTurns(history))),
         };
         if (json) await context.document("status", place.root, statusDocument(data));
         else if (!place.choice.known && data.holder === undefined) await sayWithoutHistory(context, place);
@@ -45,7 +59,7 @@ export const command = defineCommand({
 });
 
 /** What `looprig undo` would take back now, and what that entry changed. */
-async function undoable(context: Context, view: WorkspaceView, history: RootHistory): Promise<Undoable | undefined> {
+async function undoableOf(context: Context, view: WorkspaceView, history: RootHistory): Promise<Undoable | undefined> {
   const { signal } = context;
   let plan: RestorePlan;
   try {
@@ -60,7 +74,7 @@ async function undoable(context: Context, view: WorkspaceView, history: RootHist
   let more = false;
   if (span !== undefined) {
     // Undo goes from what the entry left to what it found; people want to read what it did.
-    const what = plan.entry.startsWith("t") ? { turn: plan.entry } : { from: span.to, to: span.from };
+    const what = "turn" in span ? { turn: span.turn } : { from: span.to, to: span.from };
     for await (const diff of view.diff({ ...what, signal })) {
       more = changed.length === listedMax;
       // Counting lines reads both sides: what is not shown is not read.
@@ -70,8 +84,31 @@ async function undoable(context: Context, view: WorkspaceView, history: RootHist
   }
   const turn = history.turns.find(({ number }) => `t${number}` === plan.entry);
   const authors =
-    turn?.kind === "prompt" && span !== undefined ? await authorsOf(view, turn, span.to, signal) : new Map();
+    turn?.kind === "prompt" && turn.from !== undefined ? await authorsOf(view, turn, turn.from, signal) : new Map();
   return { plan, turn, changed, more, authors };
+}
+
+/** No record explains yet what a turn that was cut short left in its open window. The plan that takes it back does. */
+function foreseen(change: Change, undoable: Undoable | undefined): Change {
+  const { turn, plan } = undoable ?? {};
+  if (change.by.kind !== "foreign" || turn?.state !== "unsettled") return change;
+  if (plan?.writes.includes(change.path) !== true && plan?.deletes.includes(change.path) !== true) return change;
+  const { sessionId, number } = turn;
+  return { ...change, by: { kind: "other-session", strength: "window", sessionId, turn: number } };
+}
+
+/** Those of the turns whose sessions go on with a question. */
+async function waitingTurns(
+  { signal }: Context,
+  { storage }: Place,
+  turns: readonly TurnSummary[],
+): Promise<readonly TurnId[]> {
+  const waiting: TurnId[] = [];
+  for (const { kind, sessionId } of turns) {
+    const agent = kind === "prompt" ? await storedAgent(storage, sessionId, { signal }) : undefined;
+    if (agent?.waiting !== undefined) waiting.push(agent.waiting.turnId);
+  }
+  return waiting;
 }
 
 /** Who left the paths that the turn changed as they are now. */
