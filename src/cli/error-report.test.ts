@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { LooprigError, WorkspaceRootBusyError } from "../core/index.js";
+import { LooprigError, ModelError, WorkspaceRootBusyError } from "../core/index.js";
 import { errorDocument, errorText } from "./error-report.js";
 import type { ErrorContext } from "./error-report.js";
 import { exitCodeFor } from "./exit-codes.js";
@@ -112,6 +112,30 @@ describe("a failure on stderr", () => {
       "looprig: Cannot write the output: no space left on device (ENOSPC); looprig status and looprig log show what was done\n",
     );
     expect(errorDocument(new OutputFailed(cause), context()).code).toBe("output");
+  });
+
+  test("a server that does not answer is named, without what its address may hide", () => {
+    const failed = (code: string, url: string): string => {
+      const errno = Object.assign(new Error(`connect ${code}`), { code });
+      const cause = Object.assign(new Error("Cannot connect to API", { cause: errno }), { url });
+      return errorText(new ModelError("model.call_failed", "the call failed", { model: "m" }, { cause }), context());
+    };
+    expect(failed("ECONNREFUSED", "http://user:secret@localhost:11434/v1/chat?key=secret")).toBe(
+      'looprig: Cannot call model "m": nothing answers at http://localhost:11434 (ECONNREFUSED); is the server running?\n' +
+        "  --base-url URL says where it is asked for\n",
+    );
+    expect(failed("ECONNRESET", "http://localhost/")).toBe("looprig: the call failed\n");
+    expect(failed("ECONNREFUSED", "no address")).toBe("looprig: the call failed\n");
+  });
+
+  test("a name that is unknown is told once what there is, or how to begin", () => {
+    const told = (hint?: string): string =>
+      errorText(
+        new LooprigError("ref.unknown", "Cannot find it", { given: "c9" }, hint === undefined ? {} : { hint }),
+        context(),
+      );
+    expect(told()).toBe("looprig: Cannot find it\n  looprig log --all lists what there is\n");
+    expect(told("looprig exec")).toBe("looprig: Cannot find it\n  looprig exec\n");
   });
 
   test("an interruption needs no words", () => expect(errorText(new Interrupted("SIGINT"), context())).toBe(""));

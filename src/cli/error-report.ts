@@ -1,5 +1,5 @@
 /** A failure as people read it on stderr, or as the document `looprig.error/1`. Pure. */
-import { displayName, isLooprigError } from "../core/index.js";
+import { displayName, errnoOf, isLooprigError } from "../core/index.js";
 import type { ErrorCode, LooprigErrorOf } from "../core/index.js";
 import { bytes } from "./amounts.js";
 import { columns } from "./columns.js";
@@ -78,10 +78,33 @@ function messageOf(error: Known, { home, now }: Pick<ErrorContext, "home" | "now
       const { holder } = error.details;
       return holder === undefined ? error.message : `in use: ${holderLine(holder, now, name)}`;
     }
+    case "model.call_failed": {
+      const silence = silenceOf(error);
+      return silence === undefined
+        ? error.message
+        : `Cannot call model ${JSON.stringify(error.details.model)}: ${silence}; is the server running?`;
+    }
     default:
       return error.message;
   }
 }
+
+/** `nothing answers at http://localhost:11434 (ECONNREFUSED)`, when no connection came about. */
+function silenceOf({ cause }: Known): string | undefined {
+  if (!(cause instanceof Error) || !("url" in cause) || typeof cause.url !== "string") return undefined;
+  const errno = errnoOf(cause.cause);
+  if (errno === undefined || !unanswered.has(errno) || !URL.canParse(cause.url)) return undefined;
+  // The rest of an address may hold a key.
+  return `nothing answers at ${new URL(cause.url).origin} (${errno})`;
+}
+
+const unanswered: ReadonlySet<string> = new Set([
+  "ECONNREFUSED",
+  "ENOTFOUND",
+  "EAI_AGAIN",
+  "EHOSTUNREACH",
+  "ENETUNREACH",
+]);
 
 /** What the message counts or summarizes, one per line. */
 function detailLines(error: Known): readonly string[] {
@@ -163,6 +186,8 @@ function ownHints(error: Known, { startedFrom }: Pick<ErrorContext, "startedFrom
         'looprig run --base-url http://localhost:11434/v1 --model qwen3 "make the tests pass"',
         'looprig run --model script:steps.json "make the tests pass"',
       ];
+    case "model.call_failed":
+      return silenceOf(error) === undefined ? [] : ["--base-url URL says where it is asked for"];
     case "exec.unrecorded":
       return ["It ran to its end and need not run again; looprig status shows what it changed"];
     case "undo.unprotected": {

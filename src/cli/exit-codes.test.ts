@@ -44,6 +44,7 @@ describe("exit statuses", () => {
     ["restore.unprotected", 6],
     ["configuration.drift", 6],
     ["model.not_chosen", 2],
+    ["model.script_invalid", 2],
     ["model.provider_missing", 1],
     ["model.stream_failed", 1],
     ["storage.full", 1],

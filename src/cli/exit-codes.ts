@@ -75,6 +75,7 @@ const byCode: Readonly<Partial<Record<ErrorCode, ExitCode>>> = {
   "session.busy": exit.busy,
   "coordinator.acquire_canceled": exit.interrupted,
   "model.not_chosen": exit.usage,
+  "model.script_invalid": exit.usage,
   "lease.lost": exit.failed,
   "storage.busy": exit.busy,
   "storage.network_file_system": exit.refused,

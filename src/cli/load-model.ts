@@ -5,7 +5,7 @@
 import path from "node:path";
 import { fileURLToPath } from "node:url";
 import type * as OpenAICompatible from "@ai-sdk/openai-compatible";
-import { ModelError, errnoOf } from "../core/index.js";
+import { ModelError, errnoOf, isLooprigError } from "../core/index.js";
 import type { LanguageModel } from "../loop/index.js";
 import { usage } from "./args.js";
 import type { Environment } from "./environment.js";
@@ -34,7 +34,22 @@ export async function loadModel(choice: ModelChoice, environment: Environment): 
 
 async function loadScript(file: string, { fileSystem, cwd }: Environment): Promise<LanguageModel> {
   const { parseScript, scriptedModel } = await import("../loop/index.js");
-  return scriptedModel(parseScript(readGiven(fileSystem, path.resolve(cwd, file), "--model", scriptBytesMax)));
+  const resolved = path.resolve(cwd, file);
+  const json = readGiven(fileSystem, resolved, "--model", scriptBytesMax);
+  try {
+    return scriptedModel(parseScript(json));
+  } catch (error) {
+    if (!isLooprigError(error, "model.script_invalid")) throw error;
+    const { field, wanted } = error.details;
+    // Where it stops being JSON, only the parser says.
+    const where = error.cause instanceof SyntaxError ? ` (${oneLine(error.cause.message)})` : "";
+    throw new ModelError(
+      error.code,
+      `Cannot read the script ${JSON.stringify(resolved)}: ${field} is wrong${where}, wanted ${wanted}`,
+      error.details,
+      { cause: error, hint: "looprig run --help shows steps of a script" },
+    );
+  }
 }
 
 /** A file named on the command line. */

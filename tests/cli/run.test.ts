@@ -108,16 +108,22 @@ describe("the model", () => {
   test("may come from the environment; a script that is none, or ends early, says so", async () => {
     const env = { LOOPRIG_MODEL: here.script([{ text: "Here." }]) };
     expect(await here.run(["run", "x"], { env })).toMatchObject({ status: 0, stdout: "Here.\n" });
-    fs.writeFileSync(path.join(here.home, "broken"), "[{}]");
-    expect((await here.run(["run", "x", "--model", "script:../broken"])).stderr).toContain(
-      "Cannot read the script: step 1",
-    );
+    const broken = path.join(here.home, "broken");
+    for (const [script, told] of [
+      ["[{}]", "step 1 is wrong, wanted a text, calls, or both"],
+      ['[{ "text": "x" ]', "the script is wrong (Expected ',' or '}' after property value in JSON at position 15"],
+    ] as const) {
+      fs.writeFileSync(broken, script);
+      const refused = await here.run(["run", "x", "--model", "script:../broken"]);
+      expect(refused).toMatchObject({ status: 2, stdout: "" });
+      expect(refused.stderr).toContain(`looprig: Cannot read the script "${broken}": ${told}`);
+    }
     const early = await run(["x"], edits.slice(0, 1));
     expect(early.status).toBe(1);
     expect(early.stderr).toMatch(
       /t2 failed {3}1 call {3}changed nothing\nlooprig run --continue --model script:\S+ "go on"\n/,
     );
-    expect(early.stderr).toContain("looprig: Cannot play the script: its 1 steps are played");
+    expect(early.stderr).toContain("looprig: Cannot play the script: its one step is played");
   });
 
   test("of a provider that is not installed: the command that installs it beside looprig", async () => {
