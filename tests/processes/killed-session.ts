@@ -55,7 +55,11 @@ const careful = defineTool({
 
 const script = scriptedModel([
   { calls: [{ tool: "Put", input: { path: "f", text: "1" } }] },
-  { calls: at("gate") ? [{ tool: "Careful", input: {} }] : [{ tool: "Put", input: { path: "g", text: "new" } }] },
+  {
+    calls: at("gate")
+      ? [{ tool: "Careful", input: { what: "it" } }]
+      : [{ tool: "Put", input: { path: "g", text: "new" } }],
+  },
   { text: "Done." },
 ]);
 let calls = 0;

@@ -63,6 +63,7 @@ describe("a session whose process was killed", () => {
     const [gate] = only(await journalOf(storage, id), "gate-opened");
     await session.respond(gate?.gateId ?? "", { approve: true });
     await session.idle();
+    expect(only(await journalOf(storage, id), "tool-done").at(-1)).toMatchObject({ outcome: "ok", text: "did it" });
     expect((await session.workspace.history()).turns).toMatchObject([{ state: "done", changed: 1 }]);
     expect((await session.workspace.undo({ includeWindow: true })).result).toBe("done");
     expect(place.read("f")).toBe("0");
