@@ -1,7 +1,7 @@
 /** A command line that was killed while its agent worked: nothing is locked, and everything can be undone or gone on with. */
 import { spawnSync } from "node:child_process";
 import { once } from "node:events";
-import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import type { ScriptStep } from "../../src/loop/index.js";
 import type { TestProcess } from "../processes.js";
 import { TerminalHome } from "./terminal-home.js";
@@ -34,7 +34,9 @@ async function killed(agent: TestProcess, signal: NodeJS.Signals): Promise<numbe
 
 describe("after kill -9", () => {
   test("undo settles the turn and takes it back", async () => {
-    await killed(await working(), "SIGKILL");
+    const agent = await working();
+    await vi.waitFor(() => here.read("up"), { timeout: 30_000 });
+    await killed(agent, "SIGKILL");
     expect(await here.json(["status"])).toMatchObject({
       ...{ holder: null, unsettledTurns: ["t1"], waitingTurns: [] },
       changes: [{ path: "up", by: { kind: "other-session", strength: "window", turn: "t1" } }],
