@@ -16,7 +16,7 @@ import { resolveRef, resolveTurn } from "./references.js";
 import type { TreePlan } from "./restore/plan.js";
 import { planRestore, planReversal } from "./restore/planner.js";
 import type { RootReader } from "./root-reader.js";
-import { netChanges, unstaged } from "./turn-record.js";
+import { netChanges, takenBack, unstaged } from "./turn-record.js";
 
 /** What a plan is made from: the history, the tree as it is now, and the session that asks, if one does. */
 export interface PlanBasis {
@@ -206,17 +206,6 @@ const needsConsent = (change: OwnChange | undefined, { placement }: RootReader):
   change === undefined
     ? placement === "shared"
     : change.uncertain || (change.strength === "window" && placement === "shared");
-
-/** What undoing the entry took back, in one go or in parts: this, and no more, is what redo puts back. */
-function takenBack(history: FoldedHistory, entry: UndoEntryName): ReadonlySet<string> {
-  const paths = new Set<string>();
-  for (const restored of history.restorations) {
-    if (restored.entry !== entry) continue;
-    if (restored.action === "redo") paths.clear();
-    else if (restored.action === "undo") for (const path of [...restored.written, ...restored.deleted]) paths.add(path);
-  }
-  return paths;
-}
 
 async function* only(
   paths: ReadonlySet<string> | undefined,

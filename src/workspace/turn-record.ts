@@ -4,6 +4,7 @@ import type { Abortable } from "../core/index.js";
 import type { Tree, TreeChange, WorkspaceStore } from "../workspace-store/index.js";
 import type { TurnSummary } from "./contracts.js";
 import { parseEntryId } from "./entry-id.js";
+import type { UndoEntryName } from "../session-store/index.js";
 import type { FoldedHistory, RecordedWrite, Window } from "./history.js";
 import { composeChanges, withoutUndone } from "./own-changes.js";
 import type { OwnChange } from "./own-changes.js";
@@ -66,9 +67,11 @@ export async function netChanges(
 ): Promise<readonly OwnChange[]> {
   const unsettled = turn.state === "unsettled";
   const own = history.writes.filter((write) => write.turn === turn.number);
-  // Looking at the tree as it is now is a walk: only when its answer matters. Of a turn that was undone it tells nothing.
-  const unsure = turn.undone === undefined && own.some(({ finished }) => !finished);
-  const now = unsettled || unsure ? await present() : undefined;
+  const unsure = own.some(({ finished }) => !finished);
+  // Of a turn that was undone the tree as it is now tells nothing; what was taken back had happened.
+  const taken = turn.undone === undefined ? undefined : takenBack(history, `t${turn.number}`);
+  // Looking at it is a walk: only when its answer matters.
+  const now = unsettled || (unsure && taken === undefined) ? await present() : undefined;
   const changes = own.flatMap(changesOf);
   const spans: readonly WindowSpan[] = [
     ...history.windows.filter((window) => window.turn === turn.number),
@@ -79,6 +82,7 @@ export async function netChanges(
     const to = span.to === now?.ref ? now : await store.open(span.to, options);
     for await (const change of unstaged(history, store.diff(from, to, options))) changes.push(inWindow(change, span));
   }
+  if (taken !== undefined) return composeChanges(changes.filter(({ path, finished }) => finished || taken.has(path)));
   return composeChanges(now === undefined ? changes : await withoutUndone(changes, (path) => now.lookup(path)));
 }
 
@@ -91,4 +95,15 @@ function foreseen(history: FoldedHistory, turn: TurnSummary, present: Tree): rea
   return history.openWindows
     .filter((window) => window.turn === turn.number)
     .flatMap(({ opened: { from, order } }) => (from === undefined ? [] : [{ ...rest, from, openOrder: order }]));
+}
+
+/** What undoing the entry took back, in one go or in parts: this, and no more, is what redo puts back. */
+export function takenBack(history: FoldedHistory, entry: UndoEntryName): ReadonlySet<string> {
+  const paths = new Set<string>();
+  for (const restored of history.restorations) {
+    if (restored.entry !== entry) continue;
+    if (restored.action === "redo") paths.clear();
+    else if (restored.action === "undo") for (const path of [...restored.written, ...restored.deleted]) paths.add(path);
+  }
+  return paths;
 }

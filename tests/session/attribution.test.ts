@@ -468,6 +468,9 @@ it("E3: a write that was refused is no change of the turn", async () => {
   expect(shown).toEqual(["a"]);
   expect(await session.workspace.undo()).toMatchObject({ result: "done", written: ["a"], conflicts: [] });
   expect(place.read("new")).toBe("theirs\n");
+  for await (const { path } of session.workspace.diff()) shown.push(path);
+  expect(shown).toEqual(["a", "a"]);
+  expect(await session.workspace.redo()).toMatchObject({ result: "done", written: ["a"] });
 });
 
 it("a turn's difference is its own: lines that somebody added before its write are not in it", async () => {
