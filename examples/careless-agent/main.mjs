@@ -71,7 +71,7 @@ function tour(temporary) {
   const [, session] = /session ([0-9a-f]+)/.exec(ran) ?? [];
 
   const log = step(`looprig log --all --session ${session}`, looprig("log", "--all", "--session", session), 0);
-  check(/baseline .* quiescent/.test(log) && /window, quiescent/.test(log), "the log tells cause and consistency");
+  check(/baseline .* quiescent/.test(log) && /idle.* quiescent/.test(log), "the log tells cause and consistency");
 
   const diff = step("looprig diff", looprig("diff"), 0);
   check(/^-.*take\(\);$/m.test(diff) && /^\+.*Math\.sign/m.test(diff), "the diff shows both edits");
