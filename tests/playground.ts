@@ -10,6 +10,14 @@ import type { Storage } from "../src/storage/index.js";
 import { openWorkspace, readWorkspace } from "../src/workspace/index.js";
 import type { OpenWorkspaceOptions, Workspace, WorkspaceView, WorkspaceWorld } from "../src/workspace/index.js";
 
+const memory = "/dev/shm";
+
+function hasRoom(directory: string): boolean {
+  if (!fs.existsSync(directory)) return false;
+  const { bavail, bsize } = fs.statfsSync(directory);
+  return bavail * bsize > 1024 ** 3;
+}
+
 type Content = string | Uint8Array;
 
 export class Playground implements AsyncDisposable {
@@ -18,8 +26,10 @@ export class Playground implements AsyncDisposable {
   readonly stateDir: string;
   #storage: Storage | undefined;
 
-  constructor(name = "root") {
-    this.dir = fs.mkdtempSync(path.join(fs.realpathSync(os.tmpdir()), "looprig-"));
+  /** `quick`: in memory where the machine has such a place, for tests that would only wait for the disk. */
+  constructor(name = "root", { quick = false }: { readonly quick?: boolean } = {}) {
+    const base = quick && hasRoom(memory) ? memory : os.tmpdir();
+    this.dir = fs.mkdtempSync(path.join(fs.realpathSync(base), "looprig-"));
     this.root = path.join(this.dir, name);
     this.stateDir = path.join(this.dir, "state");
     fs.mkdirSync(this.root);

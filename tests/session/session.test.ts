@@ -67,28 +67,24 @@ it("a turn with tools is journaled, captured, shown, undone and redone", async (
   expect(await turn.done).toMatchObject({ status: "done", text: "Done.", steps: 2 });
   expect(text).toBe("I will write.Done.");
   expect([place.read("f"), place.read("g")]).toEqual(["1", "new"]);
-  expect(seen).toEqual([
+  // The tool says nothing of its own writes, so each of its permits is a window. The two run at once, and a look for one may
+  // see what the other wrote already: how many trees that makes is chance.
+  const isLook = (type: string): boolean => type.startsWith("w");
+  expect(seen.filter((type) => !isLook(type))).toEqual([
     "turn-started",
-    "workspace-checkpointed",
     "step-started",
     "tool-started",
     "tool-started",
-    // The tool says nothing of its own writes, so each of its permits is a window, closed beside the next model call.
-    "window-opened",
     "tool-done",
-    "window-opened",
     "tool-done",
     "step-done",
     "step-started",
     "step-done",
-    "workspace-checkpointed",
-    "workspace-changed",
-    "window-closed",
-    "workspace-checkpointed",
-    "workspace-changed",
-    "window-closed",
     "turn-done",
   ]);
+  expect(seen.slice(0, 2)).toEqual(["turn-started", "workspace-checkpointed"]);
+  for (const type of ["window-opened", "window-closed"]) expect(seen.filter((each) => each === type)).toHaveLength(2);
+  expect(seen.filter((type) => type === "workspace-changed").length).toBeGreaterThan(0);
   await session.idle();
   expect((await session.workspace.undo()).result).toBe("done");
   expect(place.tree()).toEqual({ f: "file 644 0" });

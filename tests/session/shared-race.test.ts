@@ -14,7 +14,7 @@ it(
   "no line is lost in 1000 rounds of two sessions that write and edit the same files",
   { timeout: 300_000 },
   async () => {
-    await using place = new Playground();
+    await using place = new Playground("root", { quick: true });
     place.write(Object.fromEntries(files.map((file) => [file, "begin\nend\n"])));
     await place.storage();
     const writers = ["a", "b"].map((name) =>
