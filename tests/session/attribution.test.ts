@@ -3,7 +3,7 @@
  * others write during a turn stays theirs.
  */
 import fs from "node:fs";
-import { expect, it } from "vitest";
+import { expect, it, vi } from "vitest";
 import { bash, fileTools } from "../../src/builtin-tools/index.js";
 import { nodeFileSystem } from "../../src/core/index.js";
 import { defineLoop, scriptedModel } from "../../src/loop/index.js";
@@ -270,10 +270,8 @@ it("U1: a write that another session recorded while a command of ours ran is the
     { placement: "shared" },
   );
   await using theirs = await start(place, [{ calls: [edit("a", "0", "theirs")] }, done], { placement: "shared" });
-  const begun = async (): Promise<void> => {
-    while (place.read("b") !== "1\n") await new Promise((resolve) => setTimeout(resolve, 10));
-  };
-  await Promise.all([work(ours), begun().then(() => work(theirs))]);
+  const begun = vi.waitFor(() => expect(place.read("b")).toBe("1\n"), { timeout: 30_000 });
+  await Promise.all([work(ours), begun.then(() => work(theirs))]);
   const plan = await ours.workspace.plan({ kind: "undo", session: ours.id });
   expect(plan.conflicts).toMatchObject([
     { path: "a", by: { kind: "other-session", strength: "recorded", sessionId: theirs.id } },
@@ -313,7 +311,7 @@ it("U1, U9: a write recorded before a window opens and seen in it is its writer'
   const writing = work(theirs);
   await recorded.reached;
   const running = work(ours);
-  while (place.read("a") !== "1\n") await new Promise((resolve) => setTimeout(resolve, 10));
+  await vi.waitFor(() => expect(place.read("a")).toBe("1\n"), { timeout: 30_000 });
   visible.reach();
   await Promise.all([writing, running]);
   expect(await ours.workspace.plan({ kind: "undo", session: ours.id })).toMatchObject({
@@ -374,9 +372,7 @@ it("G5: a session killed while its command runs leaves no process; whoever comes
   ];
   const child = startProcess("tests/processes/working-session.ts", [place.root, place.stateDir, JSON.stringify(steps)]);
   const id = await child.line();
-  while (!fs.existsSync(`${place.root}/pid`) || place.read("pid") === "") {
-    await new Promise((resolve) => setTimeout(resolve, 10));
-  }
+  await vi.waitFor(() => expect(place.read("pid")).not.toBe(""), { timeout: 30_000 });
   const leader = Number(place.read("pid"));
   child.kill("SIGKILL");
   await child.ended;
