@@ -167,6 +167,21 @@ describe.each(backends)("the catalog on storage %s", (_, makeBackend) => {
       expect(await readOnly().list()).toEqual(before);
     });
 
+    it("U8: names the newest tree and the one gone on from; an entry written without them counts as absent", async () => {
+      const id = await past(store, turnStarted(1), checkpointed(7), turnDone(1));
+      const [summary] = await store.list();
+      expect(summary).toMatchObject({ id, checkpoints: 1, lastCheckpoint: { number: 7 } });
+      expect(summary?.currentWorkspace).toBe(summary?.lastCheckpoint?.ref);
+      const [[, text] = ["", "{}"]] = await entries();
+      const {
+        lastCheckpoint: _last,
+        currentWorkspace: _current,
+        ...older
+      } = JSON.parse(text) as Record<string, unknown>;
+      await overwrite(id, JSON.stringify(older));
+      expect(await readOnly().list()).toEqual([summary]);
+    });
+
     it("leaves out entries without a journal and keys that are not its own", async () => {
       const id = await past(store);
       await storage.ledger.delete(ledgerOf(id));

@@ -5,9 +5,9 @@
  * Invariant: entries change by compare-and-set, each attempt deciding anew on what is stored.
  */
 import { canonicalJson, invariant, isLooprigError } from "../core/index.js";
-import type { Abortable, SessionId } from "../core/index.js";
+import type { Abortable, SessionId, SnapshotRef } from "../core/index.js";
 import type { Kv, KvEntry } from "../storage/index.js";
-import { placement } from "./event-shapes.js";
+import { placement, ref } from "./event-shapes.js";
 import type { SessionFold } from "./fold.js";
 import { catalogKeyOf, catalogPrefix, sessionOf } from "./keys.js";
 import { Misfit, count, flag, members, optional, text, time } from "./shape.js";
@@ -21,9 +21,15 @@ const entryVersion = 0;
 /** Each conflict is another writer's success, and writers of one entry are few. */
 const attemptsMax = 20;
 
-const shape = members<
-  Omit<SessionFold, "id" | "root"> & { readonly v: number; readonly root?: string; readonly deleting?: boolean }
->({
+type Stored = Omit<SessionFold, "id" | "root" | "lastCheckpoint" | "currentWorkspace"> & {
+  readonly v: number;
+  readonly root?: string;
+  readonly lastCheckpoint?: { readonly number: number; readonly ref: SnapshotRef };
+  readonly currentWorkspace?: SnapshotRef;
+  readonly deleting?: boolean;
+};
+
+const shape = members<Stored>({
   v: count,
   seq: count,
   root: optional(text),
@@ -33,22 +39,29 @@ const shape = members<
   lastAt: time,
   turns: count,
   checkpoints: count,
+  lastCheckpoint: optional(members({ number: count, ref })),
+  currentWorkspace: optional(ref),
   closed: flag,
   deleting: optional(flag),
 });
 
 function encodeEntry({ state, deleting }: CatalogEntry): Uint8Array {
-  const { seq, root, placement, command, turns, checkpoints, closed } = state;
+  const { seq, root, placement, command, turns, checkpoints, lastCheckpoint, currentWorkspace, closed } = state;
   const [startedAt, lastAt] = [state.startedAt.toISOString(), state.lastAt.toISOString()];
   const stored = { v: entryVersion, seq, root, placement, command, startedAt, lastAt, turns, checkpoints, closed };
-  return Buffer.from(canonicalJson({ ...stored, deleting: deleting ? true : undefined }), "utf8");
+  const trees = { lastCheckpoint, currentWorkspace };
+  return Buffer.from(canonicalJson({ ...stored, ...trees, deleting: deleting ? true : undefined }), "utf8");
 }
 
 /** Undefined for what is not an entry of this version: it counts as absent, since the journal says the same and more. */
 function decodeEntry(id: SessionId, value: Uint8Array): CatalogEntry | undefined {
   try {
     const { v, deleting, ...stored } = shape(JSON.parse(Buffer.from(value).toString("utf8")), "the entry");
-    return v === entryVersion ? { state: { root: undefined, ...stored, id }, deleting: deleting ?? false } : undefined;
+    // Written before trees were folded in: it lacks what the journal tells.
+    const lacks = stored.checkpoints > 0 && stored.currentWorkspace === undefined;
+    if (v !== entryVersion || lacks) return undefined;
+    const absent = { root: undefined, lastCheckpoint: undefined, currentWorkspace: undefined };
+    return { state: { ...absent, ...stored, id }, deleting: deleting ?? false };
   } catch (error) {
     if (error instanceof Misfit || error instanceof SyntaxError) return undefined;
     throw error;

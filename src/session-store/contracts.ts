@@ -3,7 +3,7 @@
  *
  * This feature owns journals, catalog and out-of-line records. It knows nothing of trees; pins belong to the workspace store.
  */
-import type { Abortable, SessionId } from "../core/index.js";
+import type { Abortable, SessionId, SnapshotRef } from "../core/index.js";
 import type { Lease, LeaseClaim } from "../storage/index.js";
 import type { NewEvent, Placement, SessionEvent } from "./events.js";
 
@@ -35,6 +35,10 @@ export interface SessionSummary {
   readonly lastAt: Date;
   readonly turns: number;
   readonly checkpoints: number;
+  /** The newest tree that was captured, but for those that an undo or restore left (U8). */
+  readonly lastCheckpoint: { readonly number: number; readonly ref: SnapshotRef } | undefined;
+  /** The tree it goes on from: the newest captured one, or what the last undo or restore left. */
+  readonly currentWorkspace: SnapshotRef | undefined;
   /** "live": its lease is held now. "interrupted": it is not, and the session was never closed. "deleting": a deletion was cut short. */
   readonly state: "live" | "closed" | "interrupted" | "deleting";
   /**

@@ -45,7 +45,7 @@ import {
 import type { Shape } from "./shape.js";
 
 const id = <T extends string>(): Shape<T> => matching<T>(/./su, "an id");
-const ref = matching<SnapshotRef>(/^v1:sha256:[0-9a-f]{64}$/, "a snapshot ref");
+export const ref = matching<SnapshotRef>(/^v1:sha256:[0-9a-f]{64}$/, "a snapshot ref");
 const decimal = matching<string>(/^-?[0-9]+$/, "a decimal number as text");
 
 export const placement = words<Placement>({ exclusive: true, session: true, shared: true, none: true });

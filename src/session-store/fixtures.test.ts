@@ -1,6 +1,7 @@
 /**
  * Journals of every release must replay for ever. The files in `fixtures/` were written by the release they are named for
- * and are never made again; a change that breaks them is a change of the format. New types of events come with a file of
+ * and are never made again; a change that breaks them is a change of the format. Catalog entries are folded from journals, so
+ * they alone follow what is folded. New types of events come with a file of
  * their own.
  */
 import fs from "node:fs";

@@ -32,6 +32,16 @@ describe("the fold of a session", () => {
     expect(state.lastAt.getTime() - state.startedAt.getTime()).toBe(4_000);
   });
 
+  it("U8: after checkpoints A and B and a restore of A it goes on from A, and still lists B as the newest", () => {
+    const [a, b] = [`v1:sha256:${"a".repeat(64)}`, `v1:sha256:${"b".repeat(64)}`];
+    const taken = (number: number, ref: string, trigger: string) =>
+      ({ ...checkpointed(number), ref, number, trigger }) as NewEvent;
+    const events = sealed(started("/w"), taken(1, a, "manual"), taken(2, b, "manual"), taken(3, a, "post-restore"));
+    expect(folded(events)).toMatchObject({
+      ...{ checkpoints: 3, lastCheckpoint: { number: 2, ref: b }, currentWorkspace: a },
+    });
+  });
+
   it("keeps the first root when a session starts a second time", () => {
     expect(folded(sealed(started("/w"), started("/elsewhere")))).toMatchObject({ root: "/w", seq: 2 });
   });

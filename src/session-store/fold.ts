@@ -3,7 +3,7 @@
  * The writer, listings and the rebuilding of the catalog all use this one function.
  */
 import { invariant } from "../core/index.js";
-import type { SessionId } from "../core/index.js";
+import type { SessionId, SnapshotRef } from "../core/index.js";
 import type { Placement, SessionEvent } from "./events.js";
 
 /** A catalog entry must stay small whatever the command line was. */
@@ -20,6 +20,10 @@ export interface SessionFold {
   readonly lastAt: Date;
   readonly turns: number;
   readonly checkpoints: number;
+  /** The newest tree that was captured, but for those that a restore left (U8). */
+  readonly lastCheckpoint: { readonly number: number; readonly ref: SnapshotRef } | undefined;
+  /** The tree the session goes on from: the newest captured one, or what the last undo or restore left. */
+  readonly currentWorkspace: SnapshotRef | undefined;
   /** The last event is `session-closed`: whatever follows has opened the session again. */
   readonly closed: boolean;
 }
@@ -35,6 +39,8 @@ export const emptyFold = (id: SessionId): SessionFold => ({
   lastAt: new Date(0),
   turns: 0,
   checkpoints: 0,
+  lastCheckpoint: undefined,
+  currentWorkspace: undefined,
   closed: false,
 });
 
@@ -55,7 +61,13 @@ export function foldEvent(before: SessionFold, event: SessionEvent): SessionFold
     case "turn-started":
       return { ...after, turns: before.turns + 1 };
     case "workspace-checkpointed":
-      return { ...after, checkpoints: before.checkpoints + 1 };
+      return {
+        ...after,
+        checkpoints: before.checkpoints + 1,
+        lastCheckpoint:
+          event.trigger === "post-restore" ? before.lastCheckpoint : { number: event.number, ref: event.ref },
+        currentWorkspace: event.ref,
+      };
     default:
       return after;
   }

@@ -57,9 +57,9 @@ async function current(
 }
 
 function summarize({ state, history }: Folded, deleting: boolean, live: ReadonlySet<SessionId>): SessionSummary {
-  const { id, root, placement, command, startedAt, lastAt, turns, checkpoints, closed } = state;
-  const now = deleting ? "deleting" : live.has(id) ? "live" : closed ? "closed" : "interrupted";
-  return { id, root, placement, command, startedAt, lastAt, turns, checkpoints, state: now, history };
+  const { seq: _seq, closed, ...known } = state;
+  const now = deleting ? "deleting" : live.has(state.id) ? "live" : closed ? "closed" : "interrupted";
+  return { ...known, state: now, history };
 }
 
 const newestFirst = (a: SessionSummary, b: SessionSummary): number =>
