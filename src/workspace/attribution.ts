@@ -83,7 +83,7 @@ export class Attribution {
   explanationOf(path: WorkspacePath, present: TreeEntry | undefined): Explanation | undefined {
     const matching = this.#byPath.get(path)?.filter(({ after }) => isSameEntry(after, present)) ?? [];
     const newest = matching.findLast(({ inRange }) => inRange);
-    if (newest?.strength !== "window") return newest;
+    if (newest?.kind !== "window") return newest;
     const recorded = matching.findLast((each) => restates(newest, each));
     return recorded ?? newest;
   }

@@ -181,7 +181,7 @@ export class ChangeRecorder {
     for (const { path, before, after } of changes) {
       turn.changes.push({
         ...{ path, before, after, openOrder: order, closeOrder: order },
-        ...{ strength: "recorded", uncertain: false, finished: true },
+        ...{ kind: "paths", strength: "recorded", uncertain: false, finished: true },
       });
     }
     await this.#owned.append({

@@ -2,8 +2,9 @@
  * The end of a turn whose process was killed: what it changed by itself is closed and counted, so that it can be undone like
  * any other. Used by the session itself when it is resumed, and by whoever takes the root next.
  */
+import type { BigIntStats } from "node:fs";
 import { baseName, errnoOf, mintCallId, openBelow, parentOf, parseWorkspacePath } from "../core/index.js";
-import type { Abortable, SessionId, SnapshotRef } from "../core/index.js";
+import type { Abortable, Directory, SessionId, SnapshotRef } from "../core/index.js";
 import type { NewEvent, SessionEvent } from "../session-store/index.js";
 import { fileEntryOf, isSameEntry } from "../workspace-store/index.js";
 import { parseEntryId } from "./entry-id.js";
@@ -98,25 +99,25 @@ function removeStaged(owned: OwnedRoot, { staged = [], replaced, changes }: Reco
   for (const path of staged) removeFile(owned, path, () => true);
   const before = parseEntryId(changes.at(-1)?.before ?? null);
   if (replaced === undefined || before?.kind !== "file") return;
-  removeFile(owned, replaced, (bytes, mode) => isSameEntry(fileEntryOf(bytes, mode), before));
+  removeFile(owned, replaced, (directory, name, stat) => {
+    // One of another size was written into, and need not be read.
+    if (stat.size !== BigInt(before.size)) return false;
+    const bytes = readSmallBytes(owned.reader.fileSystem, directory.at(name), before.size);
+    return isSameEntry(fileEntryOf(bytes, Number(stat.mode) & 0o777), before);
+  });
 }
 
-/** More than the file tools write. */
-const replacedBytesMax = 64 * 1024 * 1024;
-
-function removeFile(owned: OwnedRoot, given: string, isOurs: (bytes: Buffer, mode: number) => boolean): void {
-  const { fileSystem } = owned.reader;
+function removeFile(
+  owned: OwnedRoot,
+  given: string,
+  isOurs: (directory: Directory, name: string, stat: BigIntStats) => boolean,
+): void {
   const path = parseWorkspacePath(given);
   const name = baseName(path);
   try {
     using directory = openBelow(owned.directory(), parentOf(path));
     const stat = directory.lstat(name);
-    if (
-      !stat.isFile() ||
-      !isOurs(readSmallBytes(fileSystem, directory.at(name), replacedBytesMax), Number(stat.mode) & 0o777)
-    )
-      return;
-    fileSystem.unlink(directory.at(name));
+    if (stat.isFile() && isOurs(directory, name, stat)) owned.reader.fileSystem.unlink(directory.at(name));
   } catch (error) {
     // Not there, or not to be had now: it is a name too many, and no byte of anybody's is lost with it.
     if (errnoOf(error) === undefined) throw error;

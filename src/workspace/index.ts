@@ -50,7 +50,7 @@ export { OwnedRoot } from "./owned-root.js";
 export { OwnedWorkspace } from "./owned-workspace.js";
 export { replaceStranger, treeToGoOnFrom } from "./replace-stranger.js";
 export { RootReader } from "./root-reader.js";
-export { endGroup, groupGraceMs } from "./process-group.js";
+export { endGroup } from "./process-group.js";
 export { assertEnded } from "./settle-sessions.js";
 export { takeRoot } from "./take-root.js";
 export { RootView } from "./view.js";

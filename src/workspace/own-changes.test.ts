@@ -13,11 +13,11 @@ const path = "a" as WorkspacePath;
 
 const recorded = (order: number, before: string | undefined, after: string | undefined): OwnChange => ({
   ...{ path, before: file(before), after: file(after), openOrder: order, closeOrder: order },
-  ...{ strength: "recorded", uncertain: false, finished: true },
+  ...{ kind: "paths", strength: "recorded", uncertain: false, finished: true },
 });
 const window = (open: number, close: number, before: string | undefined, after: string | undefined): OwnChange => ({
   ...{ path, before: file(before), after: file(after), openOrder: open, closeOrder: close },
-  ...{ strength: "window", uncertain: true, finished: true },
+  ...{ kind: "window", strength: "window", uncertain: true, finished: true },
 });
 const ends = (changes: readonly OwnChange[]) =>
   composeChanges(changes).map(({ before, after, strength }) => ({ before, after, strength }));
@@ -53,6 +53,13 @@ describe("what a turn changed (U1)", () => {
 
   it("a window that closed between the record of a write and the write says nothing against it", () => {
     expect(ends([recorded(3, "v0", "v1"), recorded(5, "v1", "v2"), window(2, 6, "v0", "v1")])).toEqual([
+      { before: file("v0"), after: file("v2"), strength: "recorded" },
+    ]);
+  });
+
+  it("U1: in a session's own root, where a window counts as recorded, a record still says more than a window", () => {
+    const own = { ...window(2, 6, "v0", "v1"), strength: "recorded" as const, uncertain: false };
+    expect(ends([recorded(3, "v0", "v1"), recorded(5, "v1", "v2"), own])).toEqual([
       { before: file("v0"), after: file("v2"), strength: "recorded" },
     ]);
   });

@@ -19,6 +19,8 @@ export interface OwnChange {
   /** Places on the root's clock: when it could begin, and when it was over. Equal for a recorded write. */
   readonly openOrder: number;
   readonly closeOrder: number;
+  /** A write that a tool recorded, or what differs in a window. */
+  readonly kind: "paths" | "window";
   /** "window": changed while a process of ours ran, so somebody else may have written it. */
   readonly strength: "recorded" | "window";
   /** Somebody else may well have written it: undo and restore ask for consent (U1). */
@@ -30,9 +32,12 @@ export interface OwnChange {
 /** In byte order of paths, each path once; what was put back to where it began is left out. */
 export function composeChanges(changes: readonly OwnChange[]): readonly OwnChange[] {
   const net = new Map<WorkspacePath, OwnChange>();
-  const recorded = changes.filter(({ strength }) => strength === "recorded");
+  const recorded = new Map<WorkspacePath, OwnChange[]>();
+  for (const change of changes) {
+    if (change.kind === "paths") recorded.set(change.path, [...(recorded.get(change.path) ?? []), change]);
+  }
   for (const change of inOrder(changes)) {
-    if (recorded.some((record) => record.path === change.path && restates(change, record))) continue;
+    if (recorded.get(change.path)?.some((record) => restates(change, record)) === true) continue;
     const before = net.get(change.path);
     net.set(change.path, before === undefined ? change : join(before, change));
   }
@@ -47,6 +52,7 @@ function join(first: OwnChange, next: OwnChange): OwnChange {
     ...next,
     before: first.before,
     openOrder: first.openOrder,
+    kind: first.kind === "window" ? "window" : next.kind,
     strength: first.strength === "window" ? "window" : next.strength,
     uncertain: first.uncertain || next.uncertain,
   };
@@ -60,8 +66,8 @@ const inOrder = (changes: readonly OwnChange[]): readonly OwnChange[] =>
  * in which it became visible: then both begin and end in the same.
  */
 export const restates = (window: OwnChange, record: OwnChange): boolean =>
-  window.strength === "window" &&
-  record.strength === "recorded" &&
+  window.kind === "window" &&
+  record.kind === "paths" &&
   record.closeOrder <= window.closeOrder &&
   isSameEntry(window.after, record.after) &&
   (window.openOrder <= record.closeOrder || isSameEntry(window.before, record.before));

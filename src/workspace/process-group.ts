@@ -9,7 +9,7 @@ import { identifyProcess, isSameProcess } from "./process-identity.js";
 import type { ProcessIdentity } from "./process-identity.js";
 
 /** Between asking and killing, in milliseconds. */
-export const groupGraceMs = 2_000;
+const groupGraceMs = 2_000;
 const pollMs = 20;
 
 /** Resolves with true when something of it was still alive. */

@@ -13,7 +13,7 @@ import type { OwnChange } from "./own-changes.js";
 export const changesOf = ({ changes, order, finished }: RecordedWrite): readonly OwnChange[] =>
   changes.map(({ path, before, after }) => ({
     ...{ path: parseWorkspacePath(path), before: parseEntryId(before), after: parseEntryId(after) },
-    ...{ openOrder: order, closeOrder: order, strength: "recorded", uncertain: false, finished },
+    ...{ openOrder: order, closeOrder: order, kind: "paths", strength: "recorded", uncertain: false, finished },
   }));
 
 type Span = Pick<Window, "openOrder" | "closeOrder" | "strength" | "uncertain">;
@@ -51,7 +51,7 @@ type Difference = Pick<OwnChange, "path" | "before" | "after">;
 
 export const inWindow = ({ path, before, after }: Difference, window: Span): OwnChange => {
   const { openOrder, closeOrder, strength, uncertain } = window;
-  return { path, before, after, openOrder, closeOrder, strength, uncertain, finished: true };
+  return { path, before, after, openOrder, closeOrder, kind: "window", strength, uncertain, finished: true };
 };
 
 /**

@@ -37,6 +37,12 @@ const cut = defineTool({
       fs.writeFileSync(`${root}/${name}`, "1\n", { mode: 0o644 });
     }
     fs.writeFileSync(`${root}/.looprig-a`, "theirs\n");
+    // Larger than anything that is read whole.
+    using permit = await records?.acquire(["c"]);
+    const made = { kind: "file", mode: 0o644, bytes: Buffer.from("c\n") } as const;
+    await permit?.record([{ path: "c", before: undefined, after: made }], { staged: [".looprig-c"] });
+    fs.writeFileSync(`${root}/.looprig-c`, "");
+    fs.truncateSync(`${root}/.looprig-c`, 70 * 2 ** 20);
     process.kill(process.pid, "SIGKILL");
     return "never";
   },

@@ -145,7 +145,7 @@ describe("any two trees, with any edits by others between", () => {
     const step = (before: Nodes, after: Nodes, order: number, strength: "recorded" | "window"): OwnChange[] =>
       changesOf(before, after).map((change) => {
         const span = { openOrder: order, closeOrder: order, uncertain: false, finished: true };
-        return { ...change, ...span, strength };
+        return { ...change, ...span, strength, kind: strength === "window" ? "window" : "paths" };
       });
     const below = (nodes: Nodes, path: string): boolean =>
       Object.keys(nodes).some((name) => name.startsWith(`${path}/`));
