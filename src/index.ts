@@ -218,6 +218,8 @@ export type {
   TreeChange,
   TreeEntry,
   TreeId,
+  VerifyDamage,
+  VerifyProgress,
   VerifyReport,
   WorkspaceStore,
   WorkspaceStoreOptions,

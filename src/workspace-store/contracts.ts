@@ -129,11 +129,26 @@ export interface MaterializeOptions extends Abortable {
 export interface VerifyReport {
   readonly objects: number;
   readonly bytes: number;
-  readonly damaged: readonly {
-    readonly object: string;
-    readonly path?: WorkspacePath;
-    readonly problem: "missing" | "damaged";
-  }[];
+  /** One of each object and each path it stands at. */
+  readonly damaged: readonly VerifyDamage[];
+}
+
+/** An object that cannot be read, at one path. Damage of a directory takes everything below it. */
+export interface VerifyDamage {
+  readonly object: string;
+  /** Absent: the snapshot itself. */
+  readonly path?: WorkspacePath;
+  readonly problem: "missing" | "damaged";
+  /** The snapshots in which it stands there, in the order in which they were given. */
+  readonly refs: readonly SnapshotRef[];
+}
+
+/** How far a verification has come. */
+export interface VerifyProgress {
+  readonly objects: number;
+  readonly bytes: number;
+  /** What the contents come to, once all directories are read: each counted once. */
+  readonly estimate?: { readonly objects: number; readonly bytes: number };
 }
 
 /** Bytes to keep under a path. `mode` is the permission bits alone. */
@@ -193,7 +208,13 @@ export interface WorkspaceStore {
     options?: MaterializeOptions,
   ): Promise<{ readonly entries: number; readonly bytes: number }>;
   /** Reads every object of the refs (default: all pinned ones) and checks its digest. */
-  verify(options?: Abortable & { readonly refs?: readonly SnapshotRef[] | undefined }): Promise<VerifyReport>;
+  verify(
+    options?: Abortable & {
+      readonly refs?: readonly SnapshotRef[] | undefined;
+      /** Called at most every 100 ms. */
+      readonly onProgress?: ((progress: VerifyProgress) => void) | undefined;
+    },
+  ): Promise<VerifyReport>;
 
   /**
    * Keeps refs alive under `owner` and `id` (both storage key components), in addition to what is pinned there already;

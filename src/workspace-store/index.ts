@@ -13,6 +13,8 @@ export type {
   TreeChange,
   TreeEntry,
   TreeId,
+  VerifyDamage,
+  VerifyProgress,
   VerifyReport,
   WorkspaceStore,
 } from "./contracts.js";

@@ -1,25 +1,35 @@
-/** Reads everything some refs name and checks it, going on past damage to find all of it. */
+/**
+ * Reads everything some refs name and checks it, going on past damage to find all of it. Each object is read once; where
+ * damage stands is looked up afterwards, and only then.
+ */
 import { isLooprigError, pacer, rootPath } from "../core/index.js";
 import type { Abortable, SnapshotRef, WorkspacePath } from "../core/index.js";
 import { FormatError } from "./byte-codec.js";
-import type { ContentId, TreeId, VerifyReport } from "./contracts.js";
+import type { ContentId, TreeId, VerifyProgress, VerifyReport } from "./contracts.js";
+import { locateDamage } from "./damage-places.js";
+import type { Damage } from "./damage-places.js";
 import type { ObjectStore } from "./object-store.js";
 import { decodePieces, decodeSnapshot, objectOfRef, pieceBytes } from "./object-ids.js";
 import type { ObjectId } from "./object-ids.js";
 import { decodeTree } from "./tree-codec.js";
 
-type Damage = VerifyReport["damaged"][number];
+const progressMs = 100;
+
+export interface VerifyOptions extends Abortable {
+  readonly onProgress?: ((progress: VerifyProgress) => void) | undefined;
+}
 
 export async function verifyRefs(
   objects: ObjectStore,
   refs: readonly SnapshotRef[],
-  options: Abortable = {},
+  options: VerifyOptions = {},
 ): Promise<VerifyReport> {
   const verification = new Verification(objects, options);
   await objects.refresh(options);
   for (const ref of refs) await verification.tree(ref);
   await verification.contents();
-  return verification.report();
+  const { damage, ...read } = verification.result();
+  return { ...read, damaged: damage.size === 0 ? [] : await locateDamage(objects, refs, damage, options) };
 }
 
 interface Content {
@@ -30,22 +40,24 @@ interface Content {
 
 class Verification {
   readonly #objects: ObjectStore;
-  readonly #options: Abortable;
+  readonly #options: VerifyOptions;
   readonly #pace: () => Promise<void> | undefined;
   readonly #seen = new Set<ObjectId>();
   /** By id and size: the same id with another size would be another meaning. */
   readonly #files = new Map<string, Content>();
-  readonly #damaged: Damage[] = [];
+  readonly #damage: Damage = new Map();
   #bytes = 0;
+  #estimate: VerifyProgress["estimate"];
+  #toldAt = 0;
 
-  constructor(objects: ObjectStore, options: Abortable) {
+  constructor(objects: ObjectStore, options: VerifyOptions) {
     this.#objects = objects;
     this.#options = options;
     this.#pace = pacer(options.signal);
   }
 
-  report(): VerifyReport {
-    return { objects: this.#seen.size, bytes: this.#bytes, damaged: this.#damaged };
+  result(): { readonly objects: number; readonly bytes: number; readonly damage: Damage } {
+    return { objects: this.#seen.size, bytes: this.#bytes, damage: this.#damage };
   }
 
   /** Checks all directories of a ref and notes its files. */
@@ -71,6 +83,7 @@ class Verification {
       const ids = size <= pieceBytes ? [id] : await this.#list(id, path, size);
       ids.forEach((piece, i) => pieces.push({ id: piece, path, length: Math.min(pieceBytes, size - i * pieceBytes) }));
     }
+    this.#estimate = this.#rest(pieces);
     const place = ({ id }: { readonly id: ObjectId }) => this.#objects.place(id) ?? -1;
     for (const { id, path, length } of pieces.sort((a, b) => place(a) - place(b))) {
       await this.#check(id, path, (bytes) => {
@@ -79,10 +92,18 @@ class Verification {
     }
   }
 
+  /** What will have been read once these are. */
+  #rest(pieces: readonly { readonly id: ObjectId; readonly length: number }[]): VerifyProgress["estimate"] {
+    const unread = new Map(pieces.filter(({ id }) => !this.#seen.has(id)).map(({ id, length }) => [id, length]));
+    let bytes = this.#bytes;
+    for (const length of unread.values()) bytes += length;
+    return { objects: this.#seen.size + unread.size, bytes };
+  }
+
   async #list(id: ContentId, path: WorkspacePath, size: number): Promise<readonly ObjectId[]> {
     const list = await this.#check(id, path, decodePieces);
     if (list === undefined) return [];
-    if (list.size !== size) this.#damaged.push({ object: id, path, problem: "damaged" });
+    if (list.size !== size) this.#damage.set(id, "damaged");
     return list.ids;
   }
 
@@ -92,15 +113,24 @@ class Verification {
     this.#seen.add(id);
     await this.#pace();
     try {
-      const bytes = await this.#objects.read(id, { ...this.#options, path });
+      const bytes = await this.#objects.read(id, { signal: this.#options.signal, path });
       this.#bytes += bytes.length;
+      this.#tell();
       return decode(bytes);
     } catch (error) {
       const missing = isLooprigError(error, "snapshot.object_missing");
       if (!missing && !isLooprigError(error, "snapshot.object_damaged") && !(error instanceof FormatError)) throw error;
-      const where = path === undefined ? {} : { path };
-      this.#damaged.push({ object: id, ...where, problem: missing ? "missing" : "damaged" });
+      this.#damage.set(id, missing ? "missing" : "damaged");
       return undefined;
     }
+  }
+
+  #tell(): void {
+    const { onProgress } = this.#options;
+    const now = performance.now();
+    if (onProgress === undefined || now - this.#toldAt < progressMs) return;
+    this.#toldAt = now;
+    const estimate = this.#estimate;
+    onProgress({ objects: this.#seen.size, bytes: this.#bytes, ...(estimate === undefined ? {} : { estimate }) });
   }
 }
