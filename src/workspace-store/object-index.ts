@@ -1,9 +1,12 @@
 /**
  * The index of packs in memory: which object lies where. It mirrors the index blobs of the store and knows nothing of I/O.
  *
- * An object may lie in several packs (two captures stored it at once); the spare places are kept, because a damaged copy
- * must not hide a good one.
+ * 1. An object may lie in several packs (two captures stored it at once); the spare places are kept, because a damaged copy
+ *    must not hide a good one.
+ * 2. A place that a collection has condemned may be read as long as it is there, but is no place to rely on: `has` does not
+ *    count it, so a capture stores the object anew (G2).
  */
+import { DigestTable } from "./digest-table.js";
 import type { PackRows } from "./pack-codec.js";
 import { blockObjectsMax } from "./pack-codec.js";
 import type { ObjectId } from "./object-ids.js";
@@ -23,38 +26,71 @@ export interface StoredBlock {
 /** Block and slot in one number: half the memory of an object per row. Orders by block, then by place in it. */
 export type Place = number;
 
+/** What a collection is about to remove: objects by the pack they lie in. */
+export type Condemned = ReadonlyMap<string, ReadonlySet<ObjectId>>;
+
+const nowhere = -1;
+
 export class ObjectIndex {
-  readonly #places = new Map<ObjectId, Place>();
-  readonly #spares = new Map<ObjectId, Place[]>();
+  readonly #ids = new DigestTable();
+  /** By the number of the id; `nowhere` once its last place is dropped. */
+  #places = new Float64Array(1024);
+  readonly #spares = new Map<number, Place[]>();
   readonly #blocks = new Map<number, StoredBlock>();
-  readonly #packs = new Map<string, { readonly first: number; readonly end: number }>();
+  readonly #packs = new Map<string, { readonly first: number; readonly end: number; readonly bytes: number }>();
+  #condemned: Condemned = new Map();
   #nextOrdinal = 0;
 
   get packIds(): IterableIterator<string> {
     return this.#packs.keys();
   }
 
+  /** The digests of all objects that were ever in it, end to end. */
+  get digests(): Buffer {
+    return this.#ids.bytes;
+  }
+
   hasPack(packId: string): boolean {
     return this.#packs.has(packId);
   }
 
+  /** Whether the object may be relied on. */
   has(id: ObjectId): boolean {
-    return this.#places.has(id);
+    return this.#isReliable(this.#ids.find(id));
   }
 
+  /** The same for the digest that lies in `bytes` at `at`. */
+  hasAt(bytes: Uint8Array, at: number): boolean {
+    return this.#isReliable(this.#ids.findAt(bytes, at));
+  }
+
+  /** Where to read it, condemned or not. */
   place(id: ObjectId): Place | undefined {
-    return this.#places.get(id);
+    const number = this.#ids.find(id);
+    const place = number < 0 ? nowhere : (this.#places[number] as number);
+    return place === nowhere ? undefined : place;
   }
 
   /** The block of a place and where the object lies in its raw bytes. */
   resolve(place: Place): { readonly block: StoredBlock; readonly start: number; readonly end: number } | undefined {
-    const block = this.#blocks.get(Math.floor(place / blockObjectsMax));
+    const block = this.#blockOf(place);
     if (block === undefined) return undefined;
     const slot = place % blockObjectsMax;
     return { block, start: block.starts[slot] as number, end: block.starts[slot + 1] as number };
   }
 
-  addPack({ packId, blocks }: PackRows): void {
+  /** Replaces what is condemned. Returns whether something is condemned now that was not. */
+  condemn(condemned: Condemned): boolean {
+    const before = this.#condemned;
+    this.#condemned = condemned;
+    for (const [packId, ids] of condemned) {
+      const known = before.get(packId);
+      for (const id of ids) if (!known?.has(id)) return true;
+    }
+    return false;
+  }
+
+  addPack({ packId, packBytes, blocks }: PackRows): void {
     if (this.#packs.has(packId)) return;
     const first = this.#nextOrdinal;
     for (const { codec, offset, storedLength, rawLength, ids, lengths } of blocks) {
@@ -62,11 +98,11 @@ export class ObjectIndex {
       const starts = new Uint32Array(lengths.length + 1);
       for (let i = 0; i < lengths.length; i++) starts[i + 1] = (starts[i] as number) + (lengths[i] as number);
       this.#blocks.set(ordinal, { ordinal, packId, codec, offset, storedLength, rawLength, starts });
-      ids.forEach((id, slot) => {
-        this.#addPlace(id, ordinal * blockObjectsMax + slot);
-      });
+      for (let slot = 0; slot < ids.length; slot++) {
+        this.#addPlace(ids[slot] as ObjectId, ordinal * blockObjectsMax + slot);
+      }
     }
-    this.#packs.set(packId, { first, end: this.#nextOrdinal });
+    this.#packs.set(packId, { first, end: this.#nextOrdinal, bytes: packBytes });
   }
 
   /** Forgets packs that are gone from the store, in one pass over the rows. */
@@ -83,30 +119,62 @@ export class ObjectIndex {
     }
     if (gone.size === 0) return;
     const isGone = (place: Place) => gone.has(Math.floor(place / blockObjectsMax));
-    for (const [id, spares] of this.#spares) {
+    for (const [number, spares] of this.#spares) {
       const left = spares.filter((place) => !isGone(place));
-      if (left.length === 0) this.#spares.delete(id);
-      else this.#spares.set(id, left);
+      if (left.length === 0) this.#spares.delete(number);
+      else this.#spares.set(number, left);
     }
-    for (const [id, place] of this.#places) if (isGone(place)) this.drop(id, place);
+    for (let number = 0; number < this.#ids.size; number++) {
+      const place = this.#places[number] as number;
+      if (place !== nowhere && isGone(place)) this.#drop(number);
+    }
   }
 
   /** Forgets one place of an object, found damaged; a spare one takes over. */
   drop(id: ObjectId, place: Place): void {
-    if (this.#places.get(id) !== place) return;
-    const spares = this.#spares.get(id);
+    const number = this.#ids.find(id);
+    if (number >= 0 && this.#places[number] === place) this.#drop(number);
+  }
+
+  #drop(number: number): void {
+    const spares = this.#spares.get(number);
     const next = spares?.shift();
-    if (spares?.length === 0) this.#spares.delete(id);
-    if (next === undefined) this.#places.delete(id);
-    else this.#places.set(id, next);
+    if (spares?.length === 0) this.#spares.delete(number);
+    this.#places[number] = next ?? nowhere;
   }
 
   #addPlace(id: ObjectId, place: Place): void {
-    if (!this.#places.has(id)) this.#places.set(id, place);
-    else {
-      const spares = this.#spares.get(id);
-      if (spares === undefined) this.#spares.set(id, [place]);
-      else spares.push(place);
+    const known = this.#ids.size;
+    const number = this.#ids.add(id);
+    if (number === this.#places.length) {
+      const larger = new Float64Array(this.#places.length * 2);
+      larger.set(this.#places);
+      this.#places = larger;
     }
+    if (number === known || this.#places[number] === nowhere) {
+      this.#places[number] = place;
+      return;
+    }
+    const spares = this.#spares.get(number);
+    if (spares === undefined) this.#spares.set(number, [place]);
+    else spares.push(place);
+  }
+
+  #isReliable(number: number): boolean {
+    if (number < 0) return false;
+    const place = this.#places[number] as number;
+    if (place === nowhere) return false;
+    if (this.#condemned.size === 0 || !this.#isCondemned(number, place)) return true;
+    return this.#spares.get(number)?.some((spare) => !this.#isCondemned(number, spare)) ?? false;
+  }
+
+  #isCondemned(number: number, place: Place): boolean {
+    const packId = this.#blockOf(place)?.packId;
+    const ids = packId === undefined ? undefined : this.#condemned.get(packId);
+    return ids?.has(this.#ids.hex(number)) ?? false;
+  }
+
+  #blockOf(place: Place): StoredBlock | undefined {
+    return this.#blocks.get(Math.floor(place / blockObjectsMax));
   }
 }

@@ -13,7 +13,7 @@ import type { Abortable, WorkspacePath } from "../core/index.js";
 import type { Blobs } from "../storage/index.js";
 import { FormatError } from "./byte-codec.js";
 import { ByteLru } from "./byte-lru.js";
-import type { Place } from "./object-index.js";
+import type { Condemned, Place } from "./object-index.js";
 import { ObjectIndex } from "./object-index.js";
 import { objectIdOf } from "./object-ids.js";
 import type { ObjectId } from "./object-ids.js";
@@ -59,9 +59,40 @@ export class ObjectStore {
     return this.#losses;
   }
 
-  /** Whether the index in memory has it. Says nothing before the first `refresh`. */
+  /** Whether the index in memory has it, where no collection is about to remove it. Says nothing before the first `refresh`. */
   has(id: ObjectId): boolean {
     return this.#index.has(id);
+  }
+
+  /** The same for the digest that lies in `bytes` at `at`. */
+  hasAt(bytes: Uint8Array, at: number): boolean {
+    return this.#index.hasAt(bytes, at);
+  }
+
+  /** The digests of all objects that were ever in the index, end to end; valid until the next pack is added. */
+  get digests(): Buffer {
+    return this.#index.digests;
+  }
+
+  /** The packs in the index. */
+  get packIds(): readonly string[] {
+    return [...this.#index.packIds];
+  }
+
+  /** What the store's index says of a pack, made anew from the pack where it must be; undefined when the pack is gone or damaged. */
+  async rowsOf(packId: string): Promise<PackRows | undefined> {
+    return this.#loadIndex(packId);
+  }
+
+  /** Takes packs out of the index that this process removed from the store itself. */
+  forget(packIds: readonly string[]): void {
+    this.#losses++;
+    this.#index.removePacks(packIds);
+  }
+
+  /** Replaces what collections are about to remove: it may be read, but no capture relies on it any more (G2). */
+  condemn(condemned: Condemned): void {
+    if (this.#index.condemn(condemned)) this.#losses++;
   }
 
   /** Sorts objects in the order they are stored in; undefined for those not in the index. */
