@@ -270,6 +270,8 @@ export interface ErrorDetails {
   "storage.invalid_key": { readonly key: string; readonly reason: string };
   /** The disk or quota is full. Nothing of the call remains; free some space and repeat it. */
   "storage.full": { readonly path: string };
+  /** The disk has less left than is kept in reserve for restores and for freeing space. Nothing was written; free some space. */
+  "storage.reserve": { readonly path: string; readonly free: number; readonly wanted: number };
   /** The storage answered with an error of the operating system. */
   "storage.failed": { readonly operation: string; readonly path?: string; readonly errno?: string };
   /** The storage was busy for longer than it may be. Repeat the call. */
@@ -308,6 +310,8 @@ export interface ErrorDetails {
   "snapshot.object_damaged": { readonly object: string; readonly path?: string };
   /** The store holds no snapshot of that ref. */
   "snapshot.unknown": { readonly ref: SnapshotRef };
+  /** A policy let the tree go (`looprig gc`). What was taken stays on record; its bytes are kept no more. */
+  "snapshot.dropped": { readonly name: string; readonly at: string };
   /** The destination of a materialization exists and is not empty. */
   "snapshot.dest_not_empty": { readonly dest: string };
   /** The destination of a materialization cannot be made or opened. Nothing was written. */
@@ -321,6 +325,17 @@ export interface ErrorDetails {
   };
   /** A pin cannot be read, so what it keeps alive is not known. Nothing may be collected meanwhile. */
   "snapshot.pin_damaged": { readonly owner: string; readonly id: string };
+  /** A list of what a collection is about to remove cannot be read, so nothing stored may be relied on. Collect (`looprig gc`). */
+  "snapshot.condemned_unreadable": { readonly key: string };
+  /** Directories of pinned snapshots are damaged, so what they keep alive is not known. Nothing was collected. */
+  "snapshot.not_collected": {
+    readonly damaged: readonly {
+      readonly object: string;
+      readonly path?: string;
+      readonly owner: string;
+      readonly id: string;
+    }[];
+  };
   /** The snapshot exceeds the limits of the materialization. */
   "snapshot.limit": { readonly limit: "maxEntries" | "maxBytes"; readonly allowed: number };
   /** Two names of the snapshot are one name on the destination's volume. Nothing was written. */

@@ -5,6 +5,7 @@
  * decides when to capture and what a difference means.
  */
 import type { Abortable, Brand, SnapshotRef, WorkspacePath } from "../core/index.js";
+import type { LeaseClaim } from "../storage/index.js";
 
 /** `sha256:<hex>` ids are plain 64-digit lowercase hex in memory. A file's content (G6). */
 export type ContentId = Brand<string, "ContentId">;
@@ -83,6 +84,8 @@ export interface CaptureOptions extends ScanOptions {
   readonly allowLarge?: boolean | undefined;
   /** Pins the ref under this owner and id before it is returned (G2). Without it the caller pins before it names the ref. */
   readonly pin?: { readonly owner: string; readonly id: string } | undefined;
+  /** May use the last of the disk, which other captures leave alone (U4). Default false: `storage.reserve`. */
+  readonly useReserve?: boolean | undefined;
 }
 
 /** How far a capture has come, in files looked at and in bytes. */
@@ -158,6 +161,81 @@ export interface KeptFile {
   readonly mode: number;
 }
 
+export interface KeepOptions extends Abortable {
+  /** Pins the ref under this owner and id before it is returned (G2). Without it the caller pins before it names the ref. */
+  readonly pin?: { readonly owner: string; readonly id: string } | undefined;
+}
+
+export interface CollectOptions extends Abortable {
+  /** Who collects, for the holder record of the lease. A dry run takes no lease. */
+  readonly claim: LeaseClaim;
+  /** Says what a collection at this moment would do, and changes nothing. Default false. */
+  readonly dryRun?: boolean | undefined;
+  /**
+   * How long an object must have been unreachable before it goes. Default 24 h. With 0 one call does everything, and what
+   * a capture that has not pinned yet counted on is stored by it again.
+   */
+  readonly graceMs?: number | undefined;
+  /** Packs of which less than this part is in use are written anew. 0 to 1, default 0.6; 0 removes only packs without any use. */
+  readonly fill?: number | undefined;
+  /** What may be on the disk beside the store at any moment, in bytes. Default and most 17 MiB: one pack and its index. */
+  readonly maxExtraBytes?: number | undefined;
+  /** Called at most every 100 ms. */
+  readonly onProgress?: ((progress: CollectProgress) => void) | undefined;
+}
+
+/** How far a collection has come: objects that were reached from pins, then bytes that were given back. */
+export interface CollectProgress {
+  readonly stage: "mark" | "sweep";
+  readonly objects: number;
+  readonly freedBytes: number;
+}
+
+/** What a collection did, or (`dryRun`) would do. Bytes are bytes in the store. */
+export interface CollectReport {
+  readonly dryRun: boolean;
+  /** Reached from pins; everything else is garbage, whether it goes now, later or with its pack. */
+  readonly live: { readonly objects: number; readonly bytes: number };
+  readonly garbage: { readonly objects: number; readonly bytes: number };
+  /** `bytes` is what the store is smaller by in the end; `packs` are those that went, emptied or written anew. */
+  readonly freed: { readonly objects: number; readonly bytes: number; readonly packs: number };
+  /** Condemned, and freed by the first collection after `until`. */
+  readonly waiting: { readonly objects: number; readonly bytes: number; readonly until: Date | undefined };
+  /** Packs written anew because too little of them was in use or they were too many, and the bytes written. */
+  readonly repacked: { readonly packs: number; readonly bytes: number };
+  /** The most that stood beside the old bytes at any moment. */
+  readonly extraBytes: number;
+  /** What pins name and the store does not have, or has damaged. It keeps nothing else from being collected. */
+  readonly damaged: readonly {
+    readonly object: string;
+    readonly path?: WorkspacePath;
+    readonly problem: "missing" | "damaged";
+    readonly owner: string;
+    readonly id: string;
+  }[];
+  /** Why less was done than could be: packs were left alone because there was no room to write them anew. */
+  readonly stopped: "full" | undefined;
+}
+
+/** What the store holds and for whom. Bytes are bytes in the store; of objects that share a block each has its part. */
+export interface StoreStats {
+  readonly bytes: { readonly total: number; readonly live: number; readonly garbage: number };
+  readonly objects: { readonly live: number; readonly garbage: number };
+  readonly packs: number;
+  readonly pins: number;
+  /** By owner, in order of their names. The owner of what a session pinned is the session's id. */
+  readonly owners: readonly OwnerStats[];
+}
+export interface OwnerStats {
+  readonly owner: string;
+  readonly pins: number;
+  readonly refs: number;
+  /** Bytes of everything its refs reach. */
+  readonly bytes: number;
+  /** Of these, what nobody else keeps: about what unpinning this owner would let a collection free. */
+  readonly ownBytes: number;
+}
+
 /** Captured trees in a storage. It holds nothing open and needs no closing. Each call takes a `signal`. */
 export interface WorkspaceStore {
   /**
@@ -168,10 +246,11 @@ export interface WorkspaceStore {
    */
   capture(options: CaptureOptions): Promise<CaptureResult>;
   /**
-   * Stores these bytes without looking at any tree, as a snapshot that holds exactly these paths; durable on return, and the
-   * caller pins it. Paths are different from each other and none lies below another. Errors: `storage.*`.
+   * Stores these bytes without looking at any tree, as a snapshot that holds exactly these paths; durable on return, and
+   * pinned by `pin` or then by the caller. Paths are different from each other and none lies below another. May use the last
+   * of the disk (U4). Errors: `storage.*`.
    */
-  keep(files: readonly KeptFile[], options?: Abortable): Promise<SnapshotRef>;
+  keep(files: readonly KeptFile[], options?: KeepOptions): Promise<SnapshotRef>;
   /** The tree as it is now, hashed but not stored: what read-only commands compare with. Writes at most the stat index. */
   scan(options: ScanOptions): Promise<ScanResult>;
   /** Opens a stored tree. `snapshot.unknown` when the store does not hold the ref; directories are read as they are asked for. */
@@ -218,7 +297,8 @@ export interface WorkspaceStore {
 
   /**
    * Keeps refs alive under `owner` and `id` (both storage key components), in addition to what is pinned there already;
-   * durable on return; the same call again is fine.
+   * durable on return; the same call again is fine. What a collection was about to remove of them is saved from it; when it
+   * was faster, the call rejects with `snapshot.object_missing`.
    */
   pin(
     pin: { readonly owner: string; readonly id: string },
@@ -231,6 +311,15 @@ export interface WorkspaceStore {
   pins(
     options?: Abortable,
   ): Promise<readonly { readonly owner: string; readonly id: string; readonly refs: readonly SnapshotRef[] }[]>;
+  /**
+   * Gives back the space of what no pin reaches (G2), safely beside captures, readers and other collectors. Without a grace
+   * of 0 the first call only condemns; one that comes `graceMs` later frees. Killed anywhere, everything pinned is whole, and
+   * the next call goes on. Works on a full disk. Errors: `lease.held`, `lease.lost`, `snapshot.pin_damaged`,
+   * `snapshot.not_collected`, `storage.*`.
+   */
+  collect(options: CollectOptions): Promise<CollectReport>;
+  /** Sizes in total and by owner. Reads every directory of every pinned tree and no content; changes nothing. */
+  stats(options?: Abortable): Promise<StoreStats>;
   /** Absolute paths below which this store writes: storage and spool. */
   persistencePaths(): readonly string[];
 }

@@ -96,6 +96,8 @@ export function createWorkspaceStore(storage: Storage, options: WorkspaceStoreOp
     pin: (pin, refs, pinOptions) => pins.pin(pin, refs, pinOptions),
     unpin: (pin, pinOptions) => pins.unpin(pin, pinOptions),
     pins: (pinOptions) => pins.list(pinOptions),
+    collect: () => Promise.reject(new Error("not built yet")),
+    stats: () => Promise.reject(new Error("not built yet")),
     persistencePaths,
   } satisfies WorkspaceStore);
 }
