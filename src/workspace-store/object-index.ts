@@ -79,6 +79,14 @@ export class ObjectIndex {
     return { block, start: block.starts[slot] as number, end: block.starts[slot + 1] as number };
   }
 
+  isCondemnedPack(packId: string): boolean {
+    return this.#condemned.has(packId);
+  }
+
+  get hasCondemned(): boolean {
+    return this.#condemned.size > 0;
+  }
+
   /** Replaces what is condemned. Returns whether something is condemned now that was not. */
   condemn(condemned: Condemned): boolean {
     const before = this.#condemned;

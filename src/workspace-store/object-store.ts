@@ -5,7 +5,9 @@
  *    listed *after* the index was count.
  * 2. An index is a function of its pack. A damaged or missing one is made anew from the pack, by whoever meets it; several
  *    doing so at once publish the same bytes.
- * 3. No byte leaves `read` unless its digest holds. A damaged copy is forgotten, so that a spare is tried and a later
+ * 3. Lists of what a collection is about to remove are read before indexes, and those before packs: so whoever looks after
+ *    pinning finds what it relies on condemned or gone, or the collection finds the pin (condemned.ts).
+ * 4. No byte leaves `read` unless its digest holds. A damaged copy is forgotten, so that a spare is tried and a later
  *    capture stores the object anew.
  */
 import { displayName, isLooprigError, raceAbort, SnapshotError, StorageError } from "../core/index.js";
@@ -13,7 +15,8 @@ import type { Abortable, WorkspacePath } from "../core/index.js";
 import type { Blobs } from "../storage/index.js";
 import { FormatError } from "./byte-codec.js";
 import { ByteLru } from "./byte-lru.js";
-import type { Condemned, Place } from "./object-index.js";
+import { CondemnedLists, mergeCondemned } from "./condemned.js";
+import type { Place } from "./object-index.js";
 import { ObjectIndex } from "./object-index.js";
 import { objectIdOf } from "./object-ids.js";
 import type { ObjectId } from "./object-ids.js";
@@ -39,6 +42,7 @@ const loadsAtOnce = 16;
 export class ObjectStore {
   readonly #blobs: Blobs;
   readonly #index = new ObjectIndex();
+  readonly #condemned: CondemnedLists;
   readonly #blocks = new ByteLru<number>(blockCacheBytes);
   readonly #loading = new Map<number, Promise<Buffer>>();
   /** Packs that could not be read: reported by verify, not tried again at every miss. */
@@ -52,9 +56,10 @@ export class ObjectStore {
 
   constructor(blobs: Blobs) {
     this.#blobs = blobs;
+    this.#condemned = new CondemnedLists(blobs);
   }
 
-  /** How often packs vanished or objects were found damaged. While it stands still, what was present still is. */
+  /** How often packs vanished, objects were condemned, or objects were found damaged. While it stands still, what was present still is. */
   get losses(): number {
     return this.#losses;
   }
@@ -90,9 +95,20 @@ export class ObjectStore {
     this.#index.removePacks(packIds);
   }
 
-  /** Replaces what collections are about to remove: it may be read, but no capture relies on it any more (G2). */
-  condemn(condemned: Condemned): void {
-    if (this.#index.condemn(condemned)) this.#losses++;
+  /** Whether a collection is about to remove a pack of this name, or parts of it: nothing may be published under it. */
+  isCondemnedPack(packId: string): boolean {
+    return this.#index.isCondemnedPack(packId);
+  }
+
+  /** What collections are about to remove may be read, but is nothing to rely on (G2). True while there is such a thing. */
+  get hasCondemned(): boolean {
+    return this.#index.hasCondemned;
+  }
+
+  /** The look of whoever has pinned what it relies on. `snapshot.condemned_unreadable` when that cannot be told. */
+  async look(options: Abortable = {}): Promise<void> {
+    await this.refresh(options);
+    this.#condemned.assertReadable();
   }
 
   /** Sorts objects in the order they are stored in; undefined for those not in the index. */
@@ -194,6 +210,7 @@ export class ObjectStore {
   async #refresh(): Promise<void> {
     // Only packs known by now can be missed in the listings: one that is published meanwhile may have come too late for them.
     const known = [...this.#index.packIds];
+    if (this.#index.condemn(mergeCondemned((await this.#condemned.list()).values()))) this.#losses++;
     const indexes = await this.#list(indexPrefix);
     const packs = new Set(await this.#list(packPrefix));
     const listed = new Set(indexes);

@@ -1,11 +1,12 @@
 /**
- * Packs and their indexes, version 0 (docs/formats/snapshots.md). Not frozen: both carry a version and never enter a ref.
+ * Packs and their indexes, version 1 (docs/formats/snapshots.md). Frozen: they are read for ever, as are those of version 0,
+ * which has the same layout. Another layout is another version; none ever enters a ref.
  *
  * A pack is a header, blocks and a trailer; a block holds whole objects, compressed together. The table in front of each
  * block names its objects, so a pack can be read without its index, and an index is a pure function of its pack: whoever
  * makes it anew makes the same bytes.
  */
-import { createHash, hash } from "node:crypto";
+import { createHash, hash, randomBytes } from "node:crypto";
 import { promisify } from "node:util";
 import { brotliCompress, brotliCompressSync, brotliDecompress, constants, crc32 } from "node:zlib";
 import { invariant } from "../core/index.js";
@@ -16,7 +17,7 @@ const packMagic = Buffer.from("LRPACK\0\0", "latin1");
 const blockMagic = Buffer.from("LRBK", "latin1");
 const endMagic = Buffer.from("LREN", "latin1");
 const indexMagic = Buffer.from("LRINDEX\0", "latin1");
-export const packVersion = 0;
+export const packVersion = 1;
 
 const packHeaderBytes = packMagic.length + 4;
 const trailerBytes = endMagic.length + 4 + 32;
@@ -93,6 +94,12 @@ export async function encodeBlock(
   }
   const stored = await compress(raw, brotliOptions(raw.length));
   return stored.length > raw.length * 0.97 ? plain : { ...plain, codec: codecs.brotli, stored };
+}
+
+/** One object nobody names, so that a pack of the same objects as another is another pack. */
+export function saltBlock(): EncodedBlock {
+  const raw = randomBytes(16);
+  return { codec: codecs.raw, stored: raw, rawLength: raw.length, ids: [hash("sha256", raw)], lengths: [raw.length] };
 }
 
 /** The raw bytes of a block. Throws `FormatError` when they are not `rawLength` many. */
@@ -241,5 +248,5 @@ function checkedDigest(bytes: Uint8Array): string {
 }
 
 function assertVersion(version: number): void {
-  if (version !== packVersion) throw new UnsupportedVersionError(version);
+  if (version > packVersion) throw new UnsupportedVersionError(version);
 }

@@ -8,7 +8,7 @@ import type { Blobs } from "../storage/index.js";
 import { indexKey, packKey } from "./object-store.js";
 import type { ObjectStore } from "./object-store.js";
 import type { ObjectId } from "./object-ids.js";
-import { blockBytes, blockObjectsMax, encodeBlock, encodeIndex, encodePack } from "./pack-codec.js";
+import { blockBytes, blockObjectsMax, encodeBlock, encodeIndex, encodePack, saltBlock } from "./pack-codec.js";
 import type { EncodedBlock } from "./pack-codec.js";
 
 /** A pack is closed when its objects reach this many raw bytes. */
@@ -94,7 +94,10 @@ export class PackWriter {
   }
 
   async #publish(blocks: readonly Promise<EncodedBlock>[], signal: AbortSignal | undefined): Promise<void> {
-    const { chunks, rows } = encodePack(await Promise.all(blocks));
+    const encoded = await Promise.all(blocks);
+    let { chunks, rows } = encodePack(encoded);
+    // These very bytes lie in a pack that a collection is about to remove: here they get another name (condemned.ts).
+    if (this.#objects.isCondemnedPack(rows.packId)) ({ chunks, rows } = encodePack([...encoded, saltBlock()]));
     const index = encodeIndex(rows);
     const created = await this.#blobs.put(packKey(rows.packId), chunks, { signal });
     // A pack of that name that is already there holds these very bytes, unless it was damaged since.

@@ -6,11 +6,12 @@
  * the key makes pinning more refs under one id an addition instead of a replacement, and pinning the same again nothing.
  */
 import { hash } from "node:crypto";
-import { displayName, parseRef, SnapshotError, StorageError } from "../core/index.js";
+import { displayName, isLooprigError, parseRef, SnapshotError, StorageError } from "../core/index.js";
 import type { Abortable, SnapshotRef } from "../core/index.js";
 import type { Blobs } from "../storage/index.js";
 import { ByteReader, ByteWriter, FormatError } from "./byte-codec.js";
 import { objectOfRef } from "./object-ids.js";
+import { UnsupportedVersionError } from "./pack-codec.js";
 
 export interface Pin {
   readonly owner: string;
@@ -22,7 +23,7 @@ export interface PinnedRefs extends Pin {
 
 const prefix = "roots/";
 const magic = Buffer.from("LRROOT\0\0", "latin1");
-const version = 0;
+const pinVersion = 1;
 const component = /^(?!\.{1,2}$)[A-Za-z0-9._-]{1,200}$/;
 
 export class Pins {
@@ -51,6 +52,7 @@ export class Pins {
     for (const key of await this.#keys(prefix, options)) {
       const [owner, id] = key.slice(prefix.length).split("/") as [string, string];
       const refs = await this.#load(key, { owner, id }, options);
+      if (refs === undefined) continue;
       const name = `${owner}/${id}`;
       const pin = pins.get(name) ?? { owner, id, refs: new Set() };
       pins.set(name, pin);
@@ -59,15 +61,30 @@ export class Pins {
     return [...pins.values()].map(({ owner, id, refs }) => ({ owner, id, refs: [...refs] }));
   }
 
-  async #load(key: string, pin: Pin, options: Abortable): Promise<readonly SnapshotRef[]> {
+  /** Undefined when it was removed since it was listed. */
+  async #load(key: string, pin: Pin, options: Abortable): Promise<readonly SnapshotRef[] | undefined> {
     const known = this.#read.get(key);
     if (known) return known;
-    const bytes = await this.#blobs.get(key, { signal: options.signal });
+    let bytes: Uint8Array;
+    try {
+      bytes = await this.#blobs.get(key, { signal: options.signal });
+    } catch (error) {
+      if (isLooprigError(error, "blob.missing")) return undefined;
+      throw error;
+    }
     try {
       const refs = decodePin(bytes);
       this.#read.set(key, refs);
       return refs;
     } catch (error) {
+      if (error instanceof UnsupportedVersionError) {
+        throw new StorageError(
+          "storage.unsupported_version",
+          `Cannot read the pin "${pin.id}" of "${pin.owner}": it has version ${error.version} and this looprig reads up to ${pinVersion}; use a newer one`,
+          { dir: key, found: error.version, supported: pinVersion },
+          { cause: error },
+        );
+      }
       if (!(error instanceof FormatError)) throw error;
       throw new SnapshotError(
         "snapshot.pin_damaged",
@@ -100,20 +117,24 @@ function checked(part: string): string {
 function encodePin(refs: readonly SnapshotRef[]): Buffer {
   const objects = [...new Set(refs.map(objectOfRef))].sort();
   const out = new ByteWriter(64 + objects.length * 32);
-  out.bytes(magic).u32(version).u32(objects.length);
+  out.bytes(magic).u32(pinVersion).u32(objects.length);
   for (const object of objects) out.digest(object);
   const body = out.take();
   return Buffer.concat([body, Buffer.from(hash("sha256", body), "hex")]);
 }
 
+/** The digest that pins of every version end with; only when it holds is the version believed. */
 function decodePin(bytes: Uint8Array): readonly SnapshotRef[] {
   const reader = new ByteReader(bytes);
   reader.expect(magic, "a pin");
-  if (reader.u32() !== version) throw new FormatError("is of another version");
+  const end = bytes.length - 32;
+  if (end < magic.length + 8) throw new FormatError("ends too early");
+  if (hash("sha256", bytes.subarray(0, end)) !== Buffer.from(bytes.subarray(end)).toString("hex"))
+    throw new FormatError("its digest is another");
+  // Version 0 has the same layout.
+  const version = reader.u32();
+  if (version > pinVersion) throw new UnsupportedVersionError(version);
   const count = reader.u32();
   if (reader.left !== count * 32 + 32) throw new FormatError("its length does not fit its count");
-  const refs = Array.from({ length: count }, () => parseRef(`v1:sha256:${reader.digest()}`));
-  if (reader.digest() !== hash("sha256", bytes.subarray(0, bytes.length - 32)))
-    throw new FormatError("its digest is another");
-  return refs;
+  return Array.from({ length: count }, () => parseRef(`v1:sha256:${reader.digest()}`));
 }
