@@ -1,0 +1,15 @@
+/** What a directory takes: as its files say, and as the disk counts it (blocks of files and directories alike). */
+import fs from "node:fs";
+import path from "node:path";
+
+export function diskUsage(root) {
+  const sum = { files: 0, bytes: 0, diskBytes: 0 };
+  for (const entry of fs.readdirSync(root, { recursive: true, withFileTypes: true })) {
+    const stat = fs.lstatSync(path.join(entry.parentPath ?? entry.path, entry.name));
+    sum.diskBytes += stat.blocks * 512;
+    if (!stat.isFile()) continue;
+    sum.files++;
+    sum.bytes += stat.size;
+  }
+  return sum;
+}

@@ -1,0 +1,49 @@
+/**
+ * looprig as a library in a process that goes on: an agent, a server. Two layers, each in a process of its own so that memory
+ * and waiting of the event loop are its own:
+ *
+ *   engine      the workspace store alone: capture, pin, materialize
+ *   workspace   what a session stands on: leases, journal, attribution, undo
+ */
+import { fork } from "node:child_process";
+
+const host = new URL("in-process-host.mjs", import.meta.url);
+
+const layer = (key, title, methods) => ({
+  key,
+  title,
+  version: () => "this build",
+  open: (place) => open(key, place, methods),
+});
+
+export const engine = layer("engine", "looprig engine, in process", ["first", "capture", "materialize"]);
+export const workspace = layer("workspace", "looprig workspace, in process", [
+  ...["first", "capture", "turn", "undo", "materialize"],
+]);
+
+async function open(key, { tree, store }, methods) {
+  const child = fork(host, [key, tree, store], { stdio: ["ignore", "inherit", "inherit", "ipc"] });
+  const ended = new Promise((resolve) => child.once("exit", resolve));
+  const ask = (method, ...args) =>
+    new Promise((resolve, reject) => {
+      const onExit = (code) => reject(new Error(`${key}: the process ended with ${code} during ${method}`));
+      child.once("exit", onExit);
+      child.once("message", (answer) => {
+        child.off("exit", onExit);
+        if (answer.error === undefined) resolve(answer.result);
+        else reject(new Error(`${key}: ${method} failed: ${answer.error}`));
+      });
+      child.send({ method, args });
+    });
+  await ask("open");
+  return {
+    ...Object.fromEntries(methods.map((method) => [method, (...args) => ask(method, ...args)])),
+    /** Lets go of the store and takes it again, so that its files are at rest when they are measured. */
+    rest: () => ask("rest"),
+    close: async () => {
+      await ask("close");
+      child.disconnect();
+      await ended;
+    },
+  };
+}
