@@ -100,6 +100,11 @@ function cells(row: LogRow, amountWidth: number, view: LogView): Cell[] {
   const { checkpoint } = row;
   const state = row.entry?.state === "partly" ? "undone in part" : row.entry?.state === "undone" ? "undone" : "";
   const partial = checkpoint.completeness === "partial" ? "partial: some files could not be read" : "";
+  const notes = [
+    ...causeOf(checkpoint, view, checkpoint.label !== undefined),
+    ...(state === "" ? [] : [state]),
+    ...droppedNote(checkpoint, now),
+  ];
   return [
     marked(checkpoint),
     clock(checkpoint.at, now),
@@ -107,13 +112,8 @@ function cells(row: LogRow, amountWidth: number, view: LogView): Cell[] {
     "",
     checkpointTitle(row),
     row.equalTo === undefined ? files : "",
-    partial === ""
-      ? {
-          text: [...causeOf(checkpoint, view, checkpoint.label !== undefined), ...(state === "" ? [] : [state])].join(
-            ", ",
-          ),
-          paint: style.dim,
-        }
+    partial === "" || checkpoint.dropped !== undefined
+      ? { text: notes.join(", "), paint: style.dim }
       : { text: partial, paint: style.yellow },
   ];
 }
@@ -168,8 +168,13 @@ function turnNotes(turn: TurnSummary, now: Date): readonly string[] {
       : []),
     ...(turn.protected ? [] : ["not protected: undo is refused"]),
     ...reversals(turn, now),
+    ...droppedNote(turn, now),
   ];
 }
+
+/** What `show`, `undo` and `restore` say of it too: it is no damage. */
+const droppedNote = ({ dropped }: { readonly dropped?: Date }, now: Date): readonly string[] =>
+  dropped === undefined ? [] : [`dropped by gc ${clock(dropped, now)}`];
 
 /** `undone 13:24, redone 13:25`, in the order in which it happened. */
 function reversals({ undone, undoneAt, redoneAt }: TurnSummary, now: Date): readonly string[] {

@@ -31,4 +31,5 @@ export { defaultPrivatePatterns } from "./capture-rules.js";
 export { isSameEntry } from "./diff.js";
 export { contentIdOf, encodePieces, objectIdOf, pieceBytes } from "./object-ids.js";
 export { visitTree } from "./tree.js";
+export { withoutPins } from "./without-pins.js";
 export { emptyDirectoryId } from "./tree-codec.js";

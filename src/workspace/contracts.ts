@@ -41,6 +41,8 @@ export interface Checkpoint {
   readonly omitted: { readonly [cls: string]: number };
   /** What led to a `post-restore` checkpoint. */
   readonly restored?: { readonly action: "undo" | "redo" | "restore"; readonly entry: UndoEntryName };
+  /** When a policy let it go. Its tree is not to be had any more; that it was taken stays on record. */
+  readonly dropped?: Date;
 }
 
 /** A turn of the root, of whatever session, as its journals tell it. */
@@ -69,6 +71,8 @@ export interface TurnSummary {
   readonly undone?: "undone" | "partly";
   readonly undoneAt?: Date;
   readonly redoneAt?: Date;
+  /** When a policy let one of its trees go: it can be neither shown nor taken back. */
+  readonly dropped?: Date;
 }
 
 /** An entry of the root's undo list (U3): a turn or a restore, each once, in order of their ends. */
@@ -83,6 +87,8 @@ export interface UndoEntry {
   readonly state: "applied" | "undone" | "partly";
   readonly from: SnapshotRef;
   readonly to: SnapshotRef;
+  /** When a policy let one of its trees go: undo and redo refuse it with `snapshot.dropped`. */
+  readonly dropped?: Date;
 }
 
 /** Everything that sessions did to a root, in the order of the root's own clock. */

@@ -223,7 +223,7 @@ function foldWindow(event: Mutation<"window">, turn: Mutable<TurnSummary>, trace
 }
 
 function toWrite(
-  { kind, callId, order, changes, staged, replaced }: Mutation<"paths">,
+  { kind, callId, order, changes, kept, staged, replaced }: Mutation<"paths">,
   turn: TurnSummary,
   trace: SessionTrace,
   calls: ReadonlyMap<CallId, Call>,
@@ -232,6 +232,7 @@ function toWrite(
   return {
     ...{ kind, callId, order, changes, ...ofTurn(trace, turn), finished: call?.done === true },
     ...(call === undefined ? {} : { tool: call.tool }),
+    ...(kept === undefined ? {} : { kept }),
     ...(staged === undefined ? {} : { staged }),
     ...(replaced === undefined ? {} : { replaced }),
   };

@@ -18,6 +18,10 @@ import { RootRecord } from "./root-record.js";
 import { createPlanStore } from "./restore/plan-store.js";
 import type { PlanStore } from "./restore/plan-store.js";
 import { ownPathsOf } from "./restore/plan-record.js";
+import { readDropped } from "./retention/drop-records.js";
+import { markDropped } from "./retention/dropped-trees.js";
+import { createKeptStore } from "./retention/kept-store.js";
+import type { KeptStore } from "./retention/kept-store.js";
 import { rootKey } from "./root-lease.js";
 
 export interface ReaderOptions {
@@ -45,6 +49,7 @@ export class RootReader {
   readonly plans: PlanStore;
   readonly onProgress: ((progress: CaptureProgress) => void) | undefined;
   readonly #adoptRoot: boolean;
+  readonly #kept: KeptStore;
 
   constructor(options: ReaderOptions) {
     const { storage, root, fileSystem = nodeFileSystem, clock = () => new Date() } = options;
@@ -57,7 +62,8 @@ export class RootReader {
     this.onProgress = options.onProgress;
     this.#adoptRoot = options.adoptRoot ?? false;
     this.sessions = createSessionStore(storage, { clock });
-    this.store = createWorkspaceStore(storage, { fileSystem });
+    this.#kept = createKeptStore(createWorkspaceStore(storage, { fileSystem }));
+    this.store = this.#kept.store;
     this.record = new RootRecord(storage.kv, root);
     this.plans = createPlanStore(storage, { root, rootKey: rootKey(root, fileSystem) });
   }
@@ -68,7 +74,12 @@ export class RootReader {
     for (const { id, state } of summaries) {
       if (state !== "deleting") traces.push(await this.trace(id, state === "live", options));
     }
-    return foldHistory(this.root, (await this.record.read(options)) !== undefined, traces);
+    const folded = foldHistory(this.root, (await this.record.read(options)) !== undefined, traces);
+    // After the journals: a checkpoint that is dropped meanwhile is then known to be.
+    const dropped = await readDropped(this.storage.kv, new Set(folded.sessions), options);
+    const { history, trees } = markDropped(folded, dropped);
+    this.#kept.setDropped(trees);
+    return history;
   }
 
   /** The events of one session, as far as they can be read. */

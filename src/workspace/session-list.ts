@@ -4,6 +4,7 @@ import { createSessionStore } from "../session-store/index.js";
 import type { SessionSummary } from "../session-store/index.js";
 import type { Storage } from "../storage/index.js";
 import { createWorkspaceStore } from "../workspace-store/index.js";
+import { forgetDropped } from "./retention/drop-records.js";
 import { recordedRoots } from "./root-record.js";
 
 /** The sessions of a storage, newest start first; with `root`, only those of that canonical root. Takes no lease. */
@@ -27,6 +28,7 @@ export async function deleteSession(
   const found = await sessions.find(idOrPrefix, options);
   await sessions.delete(found.id, { command: "sessions rm" }, options);
   await createWorkspaceStore(storage).unpin({ owner: found.id }, options);
+  await forgetDropped(storage.kv, found.id, options);
   return found;
 }
 

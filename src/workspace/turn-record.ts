@@ -19,8 +19,15 @@ export const changesOf = ({ changes, order, finished }: RecordedWrite): readonly
 type Span = Pick<Window, "openOrder" | "closeOrder" | "strength" | "uncertain">;
 type WindowSpan = Span & Pick<Window, "from" | "to">;
 
+const unreadable = [
+  "snapshot.unknown",
+  "snapshot.dropped",
+  "snapshot.object_missing",
+  "snapshot.object_damaged",
+] as const;
+
 /**
- * What differs between the two trees of a window. A damaged tree explains nothing more: what it alone explained counts as
+ * What differs between the two trees of a window. A tree that is damaged or was dropped explains nothing more: what it alone explained counts as
  * nobody's, and is kept.
  */
 export async function changesIn(
@@ -34,7 +41,7 @@ export async function changesIn(
     const [from, to] = [await store.open(window.from, options), await store.open(window.to, options)];
     for await (const change of unstaged(history, store.diff(from, to, options))) changes.push(inWindow(change, window));
   } catch (error) {
-    if (!isLooprigError(error, "snapshot.unknown", "snapshot.object_missing", "snapshot.object_damaged")) throw error;
+    if (!isLooprigError(error, ...unreadable)) throw error;
   }
   return changes;
 }

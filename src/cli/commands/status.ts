@@ -65,7 +65,7 @@ async function undoableOf(context: Context, view: WorkspaceView, history: RootHi
   try {
     plan = await view.plan({ kind: "undo", includeWindow: true, session: sessionOf(context, history) }, { signal });
   } catch (error) {
-    if (isLooprigError(error, "restore.nothing", "undo.unprotected")) return undefined;
+    if (isLooprigError(error, "restore.nothing", "undo.unprotected", "snapshot.dropped")) return undefined;
     throw error;
   }
   if (plan.entry === undefined) return undefined;
