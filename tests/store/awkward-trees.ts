@@ -1,5 +1,5 @@
 /** Trees as a careful engine fears them: names of any bytes, sizes around every boundary, all kinds and modes. */
-import { hash } from "node:crypto";
+import { createCipheriv, hash } from "node:crypto";
 import fs from "node:fs";
 import fc from "fast-check";
 import { nameFromBytes, toFsPath } from "../../src/core/index.js";
@@ -84,15 +84,9 @@ export const anyEntry: fc.Arbitrary<AwkwardEntry> = tied.entry;
 export function bytesOf({ size, seed, fill }: Content): Buffer {
   if (fill === "zeros") return Buffer.alloc(size);
   if (fill === "text") return Buffer.alloc(size, `line ${seed} of something that was written\n`);
-  const bytes = Buffer.allocUnsafe(size);
-  // A digest chain is random enough for a compressor and the same in every run.
-  let block = hash("sha256", `seed ${seed}`, "buffer");
-  for (let at = 0; at < size; at += block.length) {
-    block.copy(bytes, at);
-    if (at % (64 * KiB) === 0) block = hash("sha256", block, "buffer");
-    block[at % 32] = ((block[at % 32] ?? 0) + 1) & 0xff;
-  }
-  return bytes;
+  // A key stream: as random as a compressor could fear, and the same in every run.
+  const key = hash("sha256", `seed ${seed}`, "buffer").subarray(0, 16);
+  return createCipheriv("aes-128-ctr", key, Buffer.alloc(16)).update(Buffer.alloc(size));
 }
 
 /** Makes one entry where nothing stands. Modes are exact whatever the umask. */
