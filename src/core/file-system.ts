@@ -1,8 +1,8 @@
 /**
  * The one seam to the file system. Every effect of looprig on disk goes through a value of this type, so that a test can
  * fail, delay, count or kill each single call. Calls are synchronous because that is what is fast in Node (three times the
- * speed of `fs.promises` for small files); long work slices them (`pacer`). `fsync` alone also exists asynchronously, since
- * one call of it can take longer than the event loop may be held.
+ * speed of `fs.promises` for small files); long work slices them (`pacer`). Asynchronous are those of which one call can take
+ * longer than the event loop may be held: `fsyncLater` and `cloneFile`.
  *
  * A method is an *effect* when it changes the disk and an *observation* when it does not; `interceptFileSystem` tells them apart.
  */
@@ -39,6 +39,11 @@ export interface FileSystem {
   rename(from: FsPath, to: FsPath): void;
   link(from: FsPath, to: FsPath): void;
   symlink(target: FsPath, path: FsPath): void;
+  /**
+   * Makes `to`, which must not exist, a file that shares the blocks of `from` until either is written to. Rejects where the
+   * file system cannot (ENOTSUP, EXDEV, ...) rather than copy.
+   */
+  cloneFile(from: FsPath, to: FsPath): Promise<void>;
 }
 
 /** The real one. */
@@ -69,6 +74,11 @@ export const nodeFileSystem: FileSystem = {
   rename: (from, to) => fs.renameSync(from, to),
   link: (from, to) => fs.linkSync(from, to),
   symlink: (target, path) => fs.symlinkSync(target, path),
+  cloneFile: (from, to) =>
+    new Promise((resolve, reject) => {
+      const how = fs.constants.COPYFILE_EXCL | fs.constants.COPYFILE_FICLONE_FORCE;
+      fs.copyFile(from, to, how, (error) => (error ? reject(error) : resolve()));
+    }),
 };
 
 export interface FileSystemCall {
@@ -91,7 +101,9 @@ const effects: ReadonlySet<keyof FileSystem> = new Set<keyof FileSystem>([
   "rename",
   "link",
   "symlink",
+  "cloneFile",
 ]);
+const asynchronous: ReadonlySet<keyof FileSystem> = new Set<keyof FileSystem>(["fsyncLater", "cloneFile"]);
 
 const { O_WRONLY, O_RDWR, O_CREAT, O_TRUNC } = fs.constants;
 
@@ -103,11 +115,11 @@ export function interceptFileSystem(base: FileSystem, before: (call: FileSystemC
     return (...args: unknown[]): unknown => {
       const effect =
         effects.has(name) || (name === "open" && ((args[1] as number) & (O_WRONLY | O_RDWR | O_CREAT | O_TRUNC)) !== 0);
-      if (name !== "fsyncLater") {
+      if (!asynchronous.has(name)) {
         before({ name, args, effect });
         return method(...args);
       }
-      // The asynchronous method fails the way its callers expect: by rejecting.
+      // An asynchronous method fails the way its callers expect: by rejecting.
       return new Promise((resolve) => {
         before({ name, args, effect });
         resolve(method(...args));

@@ -126,6 +126,11 @@ export interface MaterializeOptions extends Abortable {
    * not written. `.git` directories are written as they were captured.
    */
   readonly gitLinks?: "omit" | "write" | undefined;
+  /**
+   * Whether every file and directory is synced on return, as it must be before anything is recorded that relies on the tree.
+   * Default false, as `cp` and `git checkout` leave it: the file system writes it back when it likes.
+   */
+  readonly durable?: boolean | undefined;
 }
 
 /** What a verification read, and what of it does not match its digest or is not there. */
@@ -277,7 +282,7 @@ export interface WorkspaceStore {
   ): AsyncIterable<Uint8Array>;
   /**
    * Writes the tree into `dest`, an absolute path where nothing or an empty directory is (G8). Omitted names are left out;
-   * modes are exact whatever the umask; set-id bits are never gained. Files and directories are synced on return. Checked
+   * modes are exact whatever the umask; set-id bits are never gained; stretches of zeros in large files become holes. Checked
    * before the first write: `snapshot.limit`, `.object_missing`, `.name_collision`, `.dest_not_empty`, `.dest_unusable`.
    * On a later failure (`snapshot.materialize_failed`, `.object_damaged`) or an abort what was made is removed again.
    */

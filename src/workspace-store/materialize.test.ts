@@ -162,25 +162,31 @@ describe("materialize", () => {
     });
   });
 
-  it("takes back what it made when any call fails, and nothing else", async () => {
-    const tree = await captured(sample);
-    // Counts the effects of a run that succeeds, then lets each of them fail in turn.
-    let effects = 0;
-    const counting = interceptFileSystem(nodeFileSystem, ({ effect }) => {
-      if (effect) effects++;
-    });
-    await store(counting).materialize(tree, `${dest}-good`);
-    expect(effects).toBeGreaterThan(15);
-    for (let failing = 1; failing <= effects; failing++) {
-      let count = 0;
-      const breaking = interceptFileSystem(nodeFileSystem, ({ effect }) => {
-        if (effect && ++count === failing) throw Object.assign(new Error("full"), { code: "ENOSPC" });
+  it.each([
+    { durable: false, least: 11 },
+    { durable: true, least: 17 },
+  ])(
+    "takes back what it made when any call fails, and nothing else (durable: $durable)",
+    async ({ durable, least }) => {
+      const tree = await captured(sample);
+      // Counts the effects of a run that succeeds, then lets each of them fail in turn.
+      let effects = 0;
+      const counting = interceptFileSystem(nodeFileSystem, ({ effect }) => {
+        if (effect) effects++;
       });
-      const writing = store(breaking).materialize(tree, dest);
-      await expect(writing).rejects.toMatchObject({ code: expect.stringMatching(/^snapshot\./) as string });
-      expect(fs.existsSync(dest)).toBe(false);
-    }
-  });
+      await store(counting).materialize(tree, `${dest}-good`, { durable });
+      expect(effects).toBeGreaterThanOrEqual(least);
+      for (let failing = 1; failing <= effects; failing++) {
+        let count = 0;
+        const breaking = interceptFileSystem(nodeFileSystem, ({ effect }) => {
+          if (effect && ++count === failing) throw Object.assign(new Error("full"), { code: "ENOSPC" });
+        });
+        const writing = store(breaking).materialize(tree, dest, { durable });
+        await expect(writing).rejects.toMatchObject({ code: expect.stringMatching(/^snapshot\./) as string });
+        expect(fs.existsSync(dest)).toBe(false);
+      }
+    },
+  );
 
   it("that is aborted takes back what it made and rejects with the reason", async () => {
     const tree = await captured(Object.fromEntries(Array.from({ length: 50 }, (_, i) => [`f${i}`, file(`${i}`)])));

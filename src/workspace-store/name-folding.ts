@@ -13,6 +13,15 @@ function fold(name: string, { case: foldsCase, composition }: Folding): string {
   return foldsCase ? composed.toUpperCase().toLowerCase() : composed;
 }
 
+/** Lower-case ASCII folds to itself alone. */
+const foldsToItself = /^[^A-Z\u0080-\uffff]*$/;
+
+/** Whether two of these different siblings could be one name under some folding. Cheap, and false for almost every directory. */
+export function couldFold(names: readonly string[]): boolean {
+  // Two names are one only if one of them is not its own folding.
+  return names.length > 1 && !names.every((name) => foldsToItself.test(name));
+}
+
 /** Pairs of siblings that collide under the folding. */
 export function collisions(names: readonly string[], folding: Folding): readonly (readonly [string, string])[] {
   const first = new Map<string, string>();

@@ -59,7 +59,7 @@ export async function stageRoot(
   const staging = `.${path.basename(root)}.${mintPlanId()}.staging`;
   await record.update((data) => ({ ...data, staging }), { signal });
   try {
-    await reader.store.materialize(tree, path.join(path.dirname(root), staging), { signal });
+    await reader.store.materialize(tree, path.join(path.dirname(root), staging), { durable: true, signal });
     fileSystem.chmod(parent.at(staging), mode);
   } catch (error) {
     await removeStaging(reader);
