@@ -45,7 +45,7 @@ export type Rest = "none" | "paths" | "command";
 export interface Grammar<O extends OptionSpecs> {
   readonly command: string;
   readonly options: O;
-  /** Names of the operands, in order; the first `required` of them must be there. */
+  /** Names of the operands, in order; the first `required` of them must be there. A last one in `…` may be repeated. */
   readonly operands: readonly string[];
   readonly required: number;
   readonly rest: Rest;
@@ -186,7 +186,8 @@ function findOption<O extends OptionSpecs>(grammar: Grammar<O>, word: string): F
 }
 
 function checkOperands<O extends OptionSpecs>(grammar: Grammar<O>, operands: readonly string[]): void {
-  const extra = operands[grammar.operands.length];
+  const repeats = grammar.operands.at(-1)?.endsWith("…") === true;
+  const extra = repeats ? undefined : operands[grammar.operands.length];
   if (extra !== undefined) {
     const mend =
       grammar.rest === "paths"

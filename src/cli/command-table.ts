@@ -13,4 +13,5 @@ export const commands: Readonly<Record<string, () => Promise<{ readonly command:
   restore: () => import("./commands/restore.js"),
   snapshot: () => import("./commands/snapshot.js"),
   sessions: () => import("./commands/sessions.js"),
+  verify: () => import("./commands/verify.js"),
 };

@@ -32,6 +32,19 @@ test("progress is shown from one second on, over itself, and is gone afterwards"
   expect(written).toHaveLength(2);
 });
 
+test("once the tree was walked, progress is told of what there is", () => {
+  const { output, written } = terminal();
+  let ms = 0;
+  const progress = new Progress(output, "looprig: baseline", false, () => ms);
+  ms = 1_000;
+  progress.report({ filesSeen: 50, bytesRead: 0, estimate: { files: 20_000, bytes: 127 * 2 ** 20 } });
+  progress.report({ ...seen, estimate: { files: 20_000, bytes: 127 * 2 ** 20 } });
+  expect(written).toEqual([
+    "\r\u001b[Klooprig: baseline: 50 of 20 000 files",
+    "\r\u001b[Klooprig: baseline: 12 480 of 20 000 files, 3.0 MiB of 127 MiB read",
+  ]);
+});
+
 test.each([
   ["through a pipe", false, false],
   ["when quiet", true, true],

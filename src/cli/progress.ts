@@ -1,7 +1,12 @@
 /** One line on the terminal while a capture is long: from one second on, over itself, gone when the capture is done. */
 import type { CaptureProgress } from "../workspace-store/index.js";
-import { bytes, count } from "./amounts.js";
+import { bytes, count, number } from "./amounts.js";
 import type { Output } from "./output.js";
+
+/** What is told of a capture; the estimate is there once the tree was walked, before the first byte is read. */
+type SeenProgress = Pick<CaptureProgress, "filesSeen" | "bytesRead"> & {
+  readonly estimate?: { readonly files: number; readonly bytes: number } | undefined;
+};
 
 const quietMs = 1_000;
 const clearLine = "\r\u001b[K";
@@ -23,14 +28,13 @@ export class Progress {
     this.#startedAt = now();
   }
 
-  readonly report = (progress: Pick<CaptureProgress, "filesSeen" | "bytesRead">): void => {
+  readonly report = (progress: SeenProgress): void => this.show(captureText(progress));
+
+  readonly show = (text: string): void => {
     if (this.#over || !this.#output.terminal || this.#now() - this.#startedAt < quietMs) return;
     this.#shown = true;
-    const read = progress.bytesRead > 0 ? `, ${bytes(progress.bytesRead)} read` : "";
     // Progress that cannot be shown is not worth failing for, nor waiting for.
-    void this.#output
-      .write(`${clearLine}${this.#title}: ${count(progress.filesSeen, "file")}${read}`)
-      .catch(() => undefined);
+    void this.#output.write(`${clearLine}${this.#title}: ${text}`).catch(() => undefined);
   };
 
   /** Clears the line; what is reported later is not shown. Idempotent. */
@@ -40,4 +44,13 @@ export class Progress {
     this.#shown = false;
     await this.#output.write(clearLine);
   }
+}
+
+/** `12 480 files, 3.0 MiB read`; with an estimate `12 480 of 20 000 files, 3.0 MiB of 127 MiB read`. */
+function captureText({ filesSeen, bytesRead, estimate }: SeenProgress): string {
+  if (estimate === undefined) {
+    return `${count(filesSeen, "file")}${bytesRead > 0 ? `, ${bytes(bytesRead)} read` : ""}`;
+  }
+  const read = bytesRead > 0 ? `, ${bytes(bytesRead)} of ${bytes(estimate.bytes)} read` : "";
+  return `${number(filesSeen)} of ${count(estimate.files, "file")}${read}`;
 }
