@@ -2,30 +2,34 @@
  * `node bench/engine.mjs`: the snapshot engine alone beside git, in a minute or two. For whoever works on it; `npm run bench`
  * is the whole measurement.
  *
- *   --tree NAME   small, repo, mono or bigfile; default repo
- *   --runs N      rounds; first captures fewer on large trees; default 7
- *   --dir DIR     where trees and stores are made; a new directory in it; default .looprig-bench
- *   --no-build    with dist/ as it is
+ *   --tree NAME       small, repo, mono or bigfile; default repo
+ *   --only OP[,OP…]   of first, unchanged, edited, materialize; default all; first is always done
+ *   --runs N          rounds; first captures fewer on large trees; default 7
+ *   --dir DIR         where trees and stores are made; a new directory in it; default .looprig-bench
+ *   --no-build        with dist/ as it is
  */
 import { parseArgs } from "node:util";
-import { captureEdited, captureFirst, captureUnchanged, materialize } from "./operations.mjs";
 import { closeBench, makeBench } from "./bench.mjs";
+import { captureEdited, captureFirst, captureUnchanged, materialize } from "./operations.mjs";
+import { namesFrom, wholeNumber } from "./options.mjs";
 import { build, withPlace } from "./place.mjs";
-import { inProcessTable, operationsTable } from "./tables.mjs";
 import { git } from "./subjects/git.mjs";
 import { engine } from "./subjects/in-process.mjs";
+import { inProcessTable, operationsTable } from "./tables.mjs";
 import { describeTree, trees } from "./trees.mjs";
-import { wholeNumber } from "./options.mjs";
 
 const { values } = parseArgs({
   options: {
     tree: { type: "string", default: "repo" },
+    only: { type: "string" },
     runs: { type: "string", default: "7" },
     dir: { type: "string" },
     "no-build": { type: "boolean", default: false },
   },
 });
 if (!Object.hasOwn(trees, values.tree)) throw new Error(`--tree wants one of ${Object.keys(trees).join(", ")}`);
+const steps = { first: undefined, unchanged: captureUnchanged, edited: captureEdited, materialize };
+const only = values.only === undefined ? Object.keys(steps) : namesFrom("--only", values.only, Object.keys(steps));
 if (!values["no-build"]) build();
 const samples = [];
 await withPlace(values.dir, async (place) => {
@@ -33,9 +37,7 @@ await withPlace(values.dir, async (place) => {
     ...{ place, samples, name: values.tree, kinds: [engine, git], rounds: wholeNumber("--runs", values.runs) },
   });
   await captureFirst(bench);
-  await captureUnchanged(bench);
-  await captureEdited(bench);
-  await materialize(bench);
+  for (const name of only) await steps[name]?.(bench);
   await closeBench(bench);
   console.log(describeTree(bench.tree, values.tree));
   console.log(operationsTable(samples, [engine, git]));

@@ -66,9 +66,9 @@ export async function undo(bench) {
       await subject.turn([process.execPath, editCommand, description, `${kind.key}-${round}`]);
       await untilOld(bench);
       await measure(bench, "undo", kind, round, () => subject.undo());
-      await untilOld(bench);
     }
   }
+  await untilOld(bench);
   await catchUp(bench);
 }
 

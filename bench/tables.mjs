@@ -64,9 +64,10 @@ export function inProcessTable(samples, kinds) {
   return table(["", "peak memory, MiB", "event loop waited, at most", "p99"], rows);
 }
 
-export function table(head, rows) {
+/** Columns of words stand to the left, of numbers to the right. */
+export function table(head, rows, words = 1) {
   const line = (cells) => `| ${cells.join(" | ")} |`;
-  return [line(head), line(head.map((_, i) => (i === 0 ? "---" : "---:"))), ...rows.map(line), ""].join("\n");
+  return [line(head), line(head.map((_, i) => (i < words ? "---" : "---:"))), ...rows.map(line), ""].join("\n");
 }
 
 export function mebibytes(bytes) {

@@ -1,6 +1,6 @@
 /**
- * Generated trees, the same bytes for everyone who asks for the same one: text that compresses about as source code does, some
- * seven files to a directory, a tenth of the files being copies of others, a few of them executable.
+ * Generated trees, the same bytes for everyone who asks for the same one: text that compresses about as source code does, a
+ * tenth of the files being copies of others, a few of them executable.
  */
 import { createCipheriv } from "node:crypto";
 import fs from "node:fs";
@@ -71,24 +71,57 @@ function createText(random) {
 
 /** Most files are small and a few are large, as in a checkout with dependencies. */
 function sizeFrom(random, typicalBytes) {
-  const gaussian = Math.sqrt(-2 * Math.log(1 - random())) * Math.cos(2 * Math.PI * random());
-  return Math.max(16, Math.min(512 * 1024, Math.round(typicalBytes * Math.exp(1.35 * gaussian))));
+  return Math.max(16, Math.min(512 * 1024, Math.round(typicalBytes * Math.exp(1.35 * gaussian(random)))));
+}
+
+function gaussian(random) {
+  return Math.sqrt(-2 * Math.log(1 - random())) * Math.cos(2 * Math.PI * random());
+}
+
+/**
+ * Where files go: a fifth into sources, the rest into one folder of many packages, as package managers lay them out. Most
+ * directories hold a few entries, one in a hundred holds dozens, and the folder of packages hundreds or thousands.
+ */
+function createLayout(random) {
+  const skewed = (middle, spread, most) => Math.min(most, Math.ceil(middle * Math.exp(spread * gaussian(random))));
+  let directory = "";
+  let room = 0;
+  let folders = 0;
+  let home = "";
+  let homes = 0;
+  const nextHome = () => {
+    const number = homes++;
+    home =
+      random() < 0.2
+        ? path.join("src", `area-${number % 9}`, `feature-${number}`)
+        : path.join("node_modules", `package-${number}`);
+    folders = skewed(2, 0.9, 40);
+    return home;
+  };
+  return () => {
+    if (room-- <= 0) {
+      directory =
+        folders-- > 0
+          ? path.join(home, ...["lib", `part-${folders}`].slice(0, 1 + (folders % 2)), `d${folders}`)
+          : nextHome();
+      room = skewed(5, 1.1, 700) - 1;
+    }
+    return directory;
+  };
 }
 
 /** Makes the tree at `root`, which must not exist. `paths` are its text files, relative; `large` the large ones. */
 export function generateTree(root, { files, typicalBytes, large }) {
   const random = randomFrom(files);
   const text = createText(random);
+  const nextDirectory = createLayout(random);
   const made = { root, paths: [], large: [], files: files + large.length, bytes: 0, largest: Math.max(0, ...large) };
-  let directory = "";
+  let directory;
   let copied = "";
-  fs.mkdirSync(root, { recursive: true });
   for (let i = 0; i < files; i++) {
-    if (i % 7 === 0) {
-      const number = Math.floor(i / 7);
-      directory = path.join(`p${number % 23}`, `m${Math.floor(number / 23) % 31}`, `d${number}`);
-      fs.mkdirSync(path.join(root, directory), { recursive: true });
-    }
+    const next = nextDirectory();
+    if (next !== directory) fs.mkdirSync(path.join(root, next), { recursive: true });
+    directory = next;
     const file = path.join(directory, `file-${i}.js`);
     const content = i % 10 === 9 ? copied : text(sizeFrom(random, typicalBytes));
     copied = content;

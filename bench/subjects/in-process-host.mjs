@@ -9,6 +9,8 @@ const { createWorkspaceStore, openWorkspace } = await import(new URL("index.js",
 const layers = { engine: hostEngine, workspace: hostWorkspace };
 const methods = layers[layer]();
 
+// Whoever asks has gone: threads of the library must not keep this process alive.
+process.on("disconnect", () => process.exit());
 process.on("message", async ({ method, args }) => {
   try {
     process.send({ result: await methods[method](...args) });
@@ -21,14 +23,13 @@ function hostEngine() {
   let storage;
   let snapshots;
   let newest;
-  let count = 0;
   const open = async () => {
     storage = await openLocalStorage({ dir: store });
     snapshots = createWorkspaceStore(storage);
   };
   const capture = () =>
     measureInProcess(async () => {
-      newest = await snapshots.capture({ root: tree, pin: { owner: "bench", id: String(count++) } });
+      newest = await snapshots.capture({ root: tree, pin: { owner: "bench", id: "captures" } });
       const { files, bytesRead, bytesStored } = newest;
       return { files, bytesRead, bytesStored };
     });
