@@ -13,9 +13,9 @@ export const defaultPrivatePatterns: readonly string[] = [".env", ".env.*", "*.p
 
 export interface PathRules {
   /** The class by which the path is left out, if it is. Asked for a path only when its parents are in. */
-  omission(path: WorkspacePath, name: string, isDirectory: boolean): OmissionClass | undefined;
+  omission(path: () => WorkspacePath, name: string, isDirectory: boolean): OmissionClass | undefined;
   /** Files above it are `over-size`. */
-  readonly maxFileBytes: bigint | undefined;
+  readonly maxFileBytes: number | undefined;
 }
 
 /** Throws `option.invalid` for rules that are no rules. */
@@ -33,11 +33,11 @@ export function compileRules(rules: CaptureRules, includePrivateByDefault: boole
       if (name === ".git" && !withVcs) return "vcs";
       if (excluded === undefined && isPrivate === undefined) return undefined;
       // gitignore tells directories by a trailing slash.
-      const given = isDirectory ? `${path}/` : path;
+      const given = isDirectory ? `${path()}/` : path();
       if (excluded?.ignores(given)) return "excluded";
       return isPrivate?.ignores(given) ? "private" : undefined;
     },
-    maxFileBytes: rules.maxFileBytes === undefined ? undefined : BigInt(rules.maxFileBytes),
+    maxFileBytes: rules.maxFileBytes,
   };
 }
 

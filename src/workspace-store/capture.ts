@@ -2,48 +2,57 @@
  * One capture or scan: look at everything, read what is not known, store what is not stored, name the result.
  *
  * 1. The walk is complete and counted before the first byte of content is read (U11).
- * 2. A ref is returned only when every object it names is durable: written by this call, or in the index of a listing that
- *    is younger than the last write (G3). If packs vanished meanwhile, what they held is read and stored again.
- * 3. Whatever ends the call early, what it stored and learnt is kept for the next one (K5); no ref and no pin is.
+ * 2. A ref is returned only when every object it names is durable: written by this call, or found in the store by a look that
+ *    came after the last write and after the pin (G2, G3). What vanished or was condemned meanwhile is read and stored again.
+ * 3. Whatever ends the call early, what it stored and learnt is kept for the next one (K5); no ref is returned.
  */
 import {
   displayName,
   errnoOf,
   isLooprigError,
   joinPath,
+  nodeFileSystem,
   pacer,
   SnapshotError,
   StorageError,
   toFsPath,
 } from "../core/index.js";
-import type { FileSystem, WorkspacePath, Directory } from "../core/index.js";
+import type { Directory, FileSystem, WorkspacePath } from "../core/index.js";
 import type { Blobs } from "../storage/index.js";
 import { openRoot, rootUnreadable } from "./capture-root.js";
-import { largestDirectories } from "./capture-size.js";
+import { inBlocks, largestDirectories } from "./capture-size.js";
 import { compileRules } from "./capture-rules.js";
 import type { PathRules } from "./capture-rules.js";
-import type { CaptureOptions, CaptureResult, ContentId, OmissionClass, Tree, TreeEntry, TreeId } from "./contracts.js";
-import { ContentReader } from "./content-reader.js";
+import type {
+  CaptureOptions,
+  CaptureProgress,
+  CaptureResult,
+  ContentId,
+  OmissionClass,
+  Tree,
+  TreeId,
+} from "./contracts.js";
 import { isPresent } from "./content.js";
-import { DirectoryReplacedError } from "./open-directories.js";
+import { encodeDirectories } from "./directory-nodes.js";
 import type { ObjectStore } from "./object-store.js";
-import { encodeSnapshot, objectIdOf, objectOfRef } from "./object-ids.js";
+import { encodeSnapshot, objectOfRef, pieceBytes } from "./object-ids.js";
 import { PackWriter } from "./pack-writer.js";
-import { matches, permissionBits } from "./stat-index.js";
-import type { StatIndexHead, StatRow, StatRows } from "./stat-index.js";
-import { StatIndexStore } from "./stat-index-store.js";
-import { encodeTree } from "./tree-codec.js";
-import type { NamedEntry } from "./tree-codec.js";
-import { memoryTree } from "./tree.js";
+import { Reading } from "./reading.js";
+import { lookerOf } from "./stamps.js";
+import { StatIndexes } from "./stat-indexes.js";
+import type { TableLoan } from "./stat-indexes.js";
+import { NotThatDirectoryError } from "./table-directories.js";
+import { nodeTree } from "./tree.js";
 import type { DirectorySource } from "./tree.js";
-import { assertOwnMeans, identityKey, measure, preorder, replaceEntry, Walk } from "./walk.js";
-import type { FoundDirectory, FoundEntry, FoundFile, FoundOmission } from "./walk.js";
+import { omissionClasses } from "./tree-codec.js";
+import { field, kinds, rowBytes, rowFlags } from "./tree-table.js";
+import { identityKey, Walk } from "./walk.js";
 
 export interface CaptureEnvironment {
   readonly fileSystem: FileSystem;
   readonly blobs: Blobs;
   readonly objects: ObjectStore;
-  readonly statIndexes: StatIndexStore;
+  readonly statIndexes: StatIndexes;
   readonly storedDirectories: DirectorySource;
   readonly includePrivate: boolean;
   /** Milliseconds of the clock that file stamps are taken from. */
@@ -53,8 +62,6 @@ export interface CaptureEnvironment {
   readonly pin: (ref: CaptureResult["ref"], pin: NonNullable<CaptureOptions["pin"]>) => Promise<void>;
 }
 
-const readsMax = 5;
-const replacementsMax = 3;
 const publishAttemptsMax = 4;
 /** How long an aborted capture may take to keep what it has. */
 const keepMs = 600;
@@ -69,11 +76,14 @@ export async function captureTree(
   options: CaptureOptions,
 ): Promise<CaptureResult> {
   const { signal } = options;
-  const rules = compileRules(options.rules ?? {}, environment.includePrivate);
+  const { includePrivate, fileSystem, statIndexes } = environment;
+  const rules = compileRules(options.rules ?? {}, includePrivate);
   try {
     signal?.throwIfAborted();
-    using root = openRoot(environment.fileSystem, options.root);
-    using capture = new Capture(environment, mode, options, rules, root);
+    using root = openRoot(fileSystem, options.root);
+    const key = StatIndexes.key(options.root, options.rules ?? {}, includePrivate);
+    using loan = await statIndexes.borrow({ key, dev: root.dev }, options);
+    using capture = new Capture(environment, mode, options, rules, root, loan);
     return await capture.run();
   } catch (error) {
     if (!signal?.aborted) throw error;
@@ -90,22 +100,16 @@ class Capture implements Disposable {
   readonly #environment: CaptureEnvironment;
   readonly #storing: boolean;
   readonly #options: CaptureOptions;
-  readonly #rules: PathRules;
   readonly #root: Directory;
+  readonly #loan: TableLoan;
   readonly #pace: () => Promise<void> | undefined;
   readonly #walk: Walk;
-  readonly #reader: ContentReader;
-  readonly #head: StatIndexHead;
+  readonly #reading: Reading;
   #writer: PackWriter;
-  #known: StatRows = new Map();
-  readonly #learnt = new Map<string, StatRow>();
-  #learntNew = 0;
-  readonly #replacements = new Map<string, number>();
-  /** Contents of which every object was found or added during the present attempt. */
-  #present = new Set<ContentId>();
   #searched = false;
   #bytesStoredBefore = 0;
   #reportedAt = 0;
+  #estimate: CaptureProgress["estimate"];
 
   constructor(
     environment: CaptureEnvironment,
@@ -113,49 +117,54 @@ class Capture implements Disposable {
     options: CaptureOptions,
     rules: PathRules,
     root: Directory,
+    loan: TableLoan,
   ) {
     this.#environment = environment;
     this.#storing = mode === "capture";
     this.#options = options;
-    this.#rules = rules;
     this.#root = root;
+    this.#loan = loan;
     const slice = pacer(options.signal);
     this.#pace = () => {
       this.#report();
       return slice();
     };
-    this.#walk = new Walk(environment.fileSystem, root, {
+    const { fileSystem, now, objects, blobs } = environment;
+    const means = {
+      fileSystem,
+      looker: lookerOf(fileSystem),
+      now,
+      // A helper thread has the real file system and the real clock, so it must be these that are meant.
+      threads: fileSystem === nodeFileSystem && now === Date.now,
+      signal: options.signal,
+      pace: this.#pace,
+    };
+    this.#walk = new Walk(loan.table, root, options.root, {
+      ...means,
       rules,
       ownDirectories: this.#ownDirectories(),
       ownPaths: options.ownPaths ?? new Set(),
-      pace: this.#pace,
     });
-    this.#writer = new PackWriter(environment.blobs, environment.objects);
-    this.#reader = new ContentReader(environment.fileSystem, {
-      sink: this.#storing ? { add: (id, bytes) => this.#writer.add(id, bytes) } : undefined,
-      now: environment.now,
-      pace: this.#pace,
+    this.#reading = new Reading(loan.table, this.#walk, {
+      ...means,
+      root,
+      rootPath: options.root,
+      maxFileBytes: rules.maxFileBytes,
+      objects,
     });
-    this.#head = { key: StatIndexStore.key(options.root, options.rules ?? {}), dev: root.dev };
+    this.#writer = new PackWriter(blobs, objects);
   }
 
   async run(): Promise<CaptureResult> {
     try {
-      await this.#walk.run();
-    } catch (error) {
-      // Below the root an unreadable directory is an entry of the tree; the root itself has nothing to stand in.
-      throw isLooprigError(error) || errnoOf(error) === undefined ? error : rootUnreadable(this.#options.root, error);
-    }
-    if (this.#storing && !this.#options.allowLarge) this.#assertSize();
-    this.#known = await this.#environment.statIndexes.load(this.#head, this.#pace);
-    try {
-      const tree = this.#storing ? await this.#store() : await this.#hash();
+      await this.#look();
+      const { tree, summary } = this.#storing ? await this.#store() : await this.#hash();
       this.#assertRootUnmoved();
-      if (this.#storing && this.#options.pin) await this.#environment.pin(tree.ref, this.#options.pin);
-      await this.#saveRows();
-      return { ...this.#summary(), ref: tree.ref, tree };
+      this.#loan.save();
+      return { ...summary, ref: tree.ref, tree, bytesRead: this.#reading.bytesRead, bytesStored: this.#bytesStored };
     } catch (error) {
       await this.#keep();
+      if (error instanceof NotThatDirectoryError) throw rootUnreadable(this.#options.root, error);
       throw error;
     }
   }
@@ -166,26 +175,45 @@ class Capture implements Disposable {
 
   // ── the three stages ──────────────────────────────────────────────────────────────────────────────────────────────
 
-  async #hash(): Promise<Tree> {
-    await this.#readFiles();
-    return this.#encode(() => undefined);
+  async #look(): Promise<void> {
+    try {
+      await this.#walk.run();
+    } catch (error) {
+      // Below the root an unreadable directory is an entry of the tree; the root itself has nothing to stand in.
+      throw isLooprigError(error) || errnoOf(error) === undefined ? error : rootUnreadable(this.#options.root, error);
+    }
+    const { files, bytes } = this.#measure();
+    if (this.#storing && !this.#options.allowLarge) this.#assertSize(files, bytes);
+    this.#estimate = { files, bytes };
   }
 
-  async #store(): Promise<Tree> {
-    const { objects, blobs } = this.#environment;
-    const { signal } = this.#options;
-    // The listing at the end decides; until then what an earlier one said will do.
+  async #hash(): Promise<{ readonly tree: Tree; readonly summary: Summary }> {
+    const { objects } = this.#environment;
+    await objects.load(this.#options);
+    this.#renewPresence();
+    this.#markUnknown();
+    await this.#reading.run(undefined);
+    return { tree: await this.#encode(undefined), summary: this.#summary() };
+  }
+
+  async #store(): Promise<{ readonly tree: Tree; readonly summary: Summary }> {
+    const { objects, blobs, pin } = this.#environment;
+    const { signal, pin: pinned } = this.#options;
+    // The look at the end decides; until then what an earlier one said will do.
     await objects.load({ signal });
     for (let attempt = 1; attempt <= publishAttemptsMax; attempt++) {
       const losses = objects.losses;
-      this.#present = new Set();
-      await this.#readFiles();
-      this.#assertComplete();
-      const tree = await this.#encode((id, bytes) => this.#writer.add(id, bytes));
+      await this.#markAbsent();
+      await this.#reading.run(this.#writer);
+      const summary = this.#summary();
+      this.#assertComplete(summary);
+      const tree = await this.#encode(this.#writer);
       await this.#writer.add(objectOfRef(tree.ref), encodeSnapshot(tree.id));
       await this.#writer.flush(signal);
-      await objects.refresh({ signal });
-      if (objects.losses === losses) return tree;
+      this.#assertRootUnmoved();
+      if (pinned) await pin(tree.ref, pinned);
+      await objects.look({ signal });
+      if (objects.losses === losses && (await this.#isAllStored())) return { tree, summary };
       this.#bytesStoredBefore += this.#writer.bytesStored;
       this.#writer = new PackWriter(blobs, objects);
     }
@@ -197,212 +225,158 @@ class Capture implements Disposable {
     );
   }
 
-  /** Gives every file of the tree its id, by what is known or by reading it. */
-  async #readFiles(): Promise<void> {
-    const stack = [this.#walk.top];
-    for (let next = stack.pop(); next !== undefined; next = stack.pop()) {
-      if (this.#replacements.size > 0 && !isAttached(next)) continue;
-      const replaced = await this.#readFilesIn(next);
-      if (replaced) stack.push(replaced);
-      else stack.push(...next.entries.filter((entry) => entry.kind === "directory").reverse());
-    }
+  // ── what need not be read ─────────────────────────────────────────────────────────────────────────────────────────
+
+  /** What was known of the store holds as long as nothing of it was lost. */
+  #renewPresence(): void {
+    const { losses } = this.#environment.objects;
+    if (this.#loan.presentAsOf === losses) return;
+    this.#loan.table.clearPresent();
+    this.#loan.presentAsOf = losses;
   }
 
-  /** Returns the directory to go on with when the given one, or one above it, was replaced. */
-  async #readFilesIn(directory: FoundDirectory): Promise<FoundDirectory | undefined> {
-    for (const entry of [...directory.entries]) {
-      if (entry.kind !== "file") continue;
-      await this.#pace();
-      if (await this.#isKnown(directory, entry)) continue;
-      try {
-        replaceEntry(directory, entry.name, await this.#readFile(directory, entry));
-      } catch (error) {
-        const place = this.#lostPlace(directory, error);
-        return this.#lookAgain(place);
-      }
-    }
-    return undefined;
+  /** Files whose content nobody knows are to be read. */
+  #markUnknown(): void {
+    const { table } = this.#loan;
+    this.#forFiles((row) => {
+      if ((table.flags(row) & rowFlags.identified) === 0) table.setFlags(row, rowFlags.unread);
+    });
   }
 
-  async #isKnown(directory: FoundDirectory, file: FoundFile): Promise<boolean> {
-    if (file.id !== undefined && (!this.#storing || (await this.#isStored(file.id, Number(file.stats.size)))))
-      return true;
-    const path = joinPath(directory.path, file.name);
-    const row = this.#known.get(path);
-    if (row === undefined || !matches(row, file.stats)) return false;
-    if (this.#storing && !(await this.#isStored(row.id, Number(row.size)))) return false;
-    file.id = row.id;
-    this.#learnt.set(path, row);
-    return true;
+  /** Files whose content nobody knows or the store does not have are to be read. */
+  async #markAbsent(): Promise<void> {
+    this.#renewPresence();
+    this.#markUnknown();
+    const { table } = this.#loan;
+    for (const row of await this.#absent())
+      table.setFlags(row, rowFlags.unread, rowFlags.trusted | rowFlags.identified);
   }
 
-  async #isStored(id: ContentId, size: number): Promise<boolean> {
-    if (this.#present.has(id)) return true;
+  /** Whether the store has the content of every file, now that all was written. */
+  async #isAllStored(): Promise<boolean> {
+    return (await this.#absent()).length === 0;
+  }
+
+  /** The rows of identified files whose content the store does not have; marks those that it has. */
+  async #absent(): Promise<readonly number[]> {
     const { objects } = this.#environment;
-    let present = await isPresent(objects, id, size, this.#options);
-    if (!present && !this.#searched) {
-      // Another process's pack, or one that lost its index, is cheaper to take in than its files are to read.
-      this.#searched = true;
-      await objects.refresh(this.#options);
-      await objects.adoptOrphans(this.#options);
-      present = await isPresent(objects, id, size, this.#options);
-    }
-    if (present) this.#present.add(id);
-    return present;
-  }
-
-  /** What stands at the file's name, read. Throws what opening its directory throws. */
-  async #readFile(directory: FoundDirectory, seen: FoundFile): Promise<FoundEntry | undefined> {
-    const path = joinPath(directory.path, seen.name);
-    let file = seen;
-    for (let reads = 0; reads < readsMax; reads++) {
-      const handle = this.#walk.directories.get(directory);
-      const outcome = await this.#reader.read(handle, file.name, path, file.stats);
-      if (outcome.kind === "unreadable") return omission(file.name, "unreadable");
-      if (outcome.kind === "read") {
-        const { maxFileBytes } = this.#rules;
-        if (maxFileBytes !== undefined && outcome.stats.size > maxFileBytes) {
-          return omission(file.name, "over-size");
-        }
-        file.stats = outcome.stats;
-        file.id = outcome.id;
-        this.#present.add(outcome.id);
-        if (outcome.settled) this.#learn(path, file);
-        return file;
+    const { table } = this.#loan;
+    const look = async (rows: readonly number[]): Promise<number[]> => {
+      const missing: number[] = [];
+      for (const row of rows) {
+        const isLarge = table.size(row) > pieceBytes;
+        const isThere = isLarge ? await this.#isLargePresent(row) : objects.hasAt(table.bytes, row + field.digest);
+        if (isThere) table.setFlags(row, rowFlags.present);
+        else missing.push(row);
       }
-      await this.#pace();
-      const found = this.#walk.lookIn(directory, file.name);
-      if (found?.kind === "directory") {
-        const expanded = await this.#walk.expand(found);
-        if (expanded === "unreadable") return omission(file.name, "unreadable");
-        if (expanded === "done") return found;
-        continue;
-      }
-      if (found?.kind !== "file") return found;
-      file = found;
-    }
-    return omission(file.name, "unstable");
+      return missing;
+    };
+    const open: number[] = [];
+    this.#forFiles((row) => {
+      const flags = table.flags(row);
+      if ((flags & rowFlags.identified) !== 0 && (flags & rowFlags.present) === 0) open.push(row);
+    });
+    const missing = await look(open);
+    if (missing.length === 0 || this.#searched) return missing;
+    // Another process's pack, or one that lost its index, is cheaper to take in than its files are to read.
+    this.#searched = true;
+    await objects.refresh(this.#options);
+    await objects.adoptOrphans(this.#options);
+    return look(missing);
   }
 
-  #learn(path: string, { stats, id }: FoundFile): void {
-    const { ino, size, mtimeNs, ctimeNs, mode } = stats;
-    this.#learnt.set(path, { ino, size, mtimeNs, ctimeNs, mode: Number(mode & permissionBits), id: id as ContentId });
-    this.#learntNew++;
+  #isLargePresent(row: number): Promise<boolean> {
+    const { table } = this.#loan;
+    const id = table.bytes.toString("hex", row + field.digest, row + field.digest + 32) as ContentId;
+    return isPresent(this.#environment.objects, id, table.size(row), this.#options);
   }
 
-  // ── directories that go away under us ─────────────────────────────────────────────────────────────────────────────
-
-  #lostPlace(directory: FoundDirectory, error: unknown): FoundDirectory {
-    if (error instanceof DirectoryReplacedError) return error.place as FoundDirectory;
-    const errno = errnoOf(error);
-    if (errno === undefined || !["ENOENT", "ENOTDIR", "ELOOP", "EACCES"].includes(errno)) {
-      assertOwnMeans(error, directory.path);
-      throw error;
-    }
-    // The uppermost one that cannot be opened any more.
-    let lost = directory;
-    for (let at = directory; at.parent !== undefined; at = at.parent) {
-      try {
-        this.#walk.directories.get(at);
-      } catch {
-        lost = at;
+  #forFiles(visit: (row: number, directory: number) => void): void {
+    const { table } = this.#loan;
+    for (let directory = 0; directory < table.directories; directory++) {
+      if (!table.has(directory)) continue;
+      const count = table.rowCount(directory);
+      for (let i = 0, row = table.rows(directory); i < count; i++, row += rowBytes) {
+        if (table.kind(row) === kinds.file) visit(row, directory);
       }
     }
-    return lost;
-  }
-
-  async #lookAgain(lost: FoundDirectory): Promise<FoundDirectory> {
-    const { parent } = lost;
-    if (parent === undefined) throw rootUnreadable(this.#options.root);
-    const count = (this.#replacements.get(lost.path) ?? 0) + 1;
-    this.#replacements.set(lost.path, count);
-    let found = count > replacementsMax ? omission(lost.name, "unstable") : this.#walk.lookIn(parent, lost.name);
-    if (found?.kind === "directory") {
-      const expanded = await this.#walk.expand(found);
-      if (expanded === "gone" || expanded === "replaced") return this.#lookAgain(lost);
-      if (expanded === "unreadable") found = omission(lost.name, "unreadable");
-    }
-    replaceEntry(parent, lost.name, found);
-    // What is a file now is read when the directory it stands in is gone through once more.
-    return found?.kind === "directory" ? found : parent;
   }
 
   // ── naming ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-  async #encode(add: (id: TreeId, bytes: Uint8Array) => Promise<void> | undefined): Promise<Tree> {
-    const directories = new Map<TreeId, readonly NamedEntry[]>();
-    for (const directory of preorder(this.#walk.top).reverse()) {
-      const entries = directory.entries.map((found) => [found.name, treeEntry(found)] as const);
-      const bytes = encodeTree(entries);
-      directory.id = objectIdOf(bytes) as TreeId;
-      directories.set(directory.id, entries);
-      await add(directory.id, bytes);
-      await this.#pace();
-    }
-    return memoryTree(this.#walk.top.id as TreeId, directories, this.#environment.storedDirectories);
+  async #encode(writer: PackWriter | undefined): Promise<Tree> {
+    const { objects, storedDirectories } = this.#environment;
+    const { table } = this.#loan;
+    const nodes = await encodeDirectories(table, objects, writer, this.#pace);
+    const id = table.bytes.toString("hex", table.treeId(0), table.treeId(0) + 32) as TreeId;
+    return nodeTree(id, nodes, storedDirectories);
   }
 
-  #summary(): Omit<CaptureResult, "ref" | "tree"> {
+  #summary(): Summary {
+    const { table } = this.#loan;
     const omitted: { path: WorkspacePath; class: OmissionClass }[] = [];
     let files = 0;
-    for (const directory of preorder(this.#walk.top)) {
-      for (const entry of directory.entries) {
-        if (entry.kind === "file") files++;
-        else if (entry.kind === "omitted")
-          omitted.push({ path: joinPath(directory.path, entry.name), class: entry.class });
+    for (let directory = 0; directory < table.directories; directory++) {
+      if (!table.has(directory)) continue;
+      const count = table.rowCount(directory);
+      for (let i = 0, row = table.rows(directory); i < count; i++, row += rowBytes) {
+        const kind = table.kind(row);
+        if (kind === kinds.file) files++;
+        if (kind !== kinds.omitted) continue;
+        const path = joinPath(table.pathOf(directory) as WorkspacePath, table.name(directory, row));
+        omitted.push({ path, class: omissionClasses[table.omissionClass(row)] as OmissionClass });
       }
     }
     const partial = omitted.some(({ class: why }) => why === "unreadable" || why === "unstable");
-    return {
-      completeness: partial ? "partial" : "complete",
-      omitted,
-      files,
-      bytesRead: this.#reader.bytesRead,
-      bytesStored: this.#bytesStored,
-    };
+    return { completeness: partial ? "partial" : "complete", omitted, files };
   }
 
   get #bytesStored(): number {
     return this.#bytesStoredBefore + this.#writer.bytesStored;
   }
 
-  // ── what is kept ──────────────────────────────────────────────────────────────────────────────────────────────────
-
-  async #saveRows(): Promise<void> {
-    if (this.#learntNew === 0 && this.#learnt.size === this.#known.size) return;
-    await this.#environment.statIndexes.save(this.#head, this.#learnt, pacer(undefined));
-  }
-
-  /** After a failure or an abort: content to packs, then what was learnt of files on top of what was known. */
+  /** After a failure or an abort: content to packs, and what was learnt to the stat index. */
   async #keep(): Promise<void> {
     // The failure that brought us here is the one to report.
     if (this.#storing) await this.#writer.flush(AbortSignal.timeout(keepMs)).catch(() => undefined);
-    if (this.#learntNew === 0) return;
-    const rows = new Map([...this.#known, ...this.#learnt]);
-    await this.#environment.statIndexes.save(this.#head, rows, pacer(undefined)).catch(() => undefined);
+    try {
+      this.#loan.save();
+    } catch {
+      // As above.
+    }
   }
 
   // ── refusals ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
-  #assertSize(): void {
-    const all = preorder(this.#walk.top);
-    const { files, allocatedBytes } = measure(all);
-    if (files <= filesMax && allocatedBytes <= allocatedBytesMax) return;
-    const largest = largestDirectories(this.#walk.top);
+  /** What capturing costs. */
+  #measure(): { readonly files: number; readonly bytes: number } {
+    const { table } = this.#loan;
+    let files = 0;
+    let bytes = 0;
+    this.#forFiles((row) => {
+      files++;
+      bytes += inBlocks(table.size(row));
+    });
+    return { files, bytes };
+  }
+
+  #assertSize(files: number, bytes: number): void {
+    if (files <= filesMax && bytes <= allocatedBytesMax) return;
+    const largest = largestDirectories(this.#loan.table);
     const first = largest[0];
     throw new SnapshotError(
       "capture.too_large",
-      `Cannot capture "${displayName(this.#options.root)}" without consent: it holds ${files} files and ${allocatedBytes} bytes; ` +
+      `Cannot capture "${displayName(this.#options.root)}" without consent: it holds ${files} files and ${bytes} bytes; ` +
         `wanted at most ${filesMax} files and ${allocatedBytesMax} bytes; exclude what need not be kept or allow it`,
-      { files, bytes: allocatedBytes, largest },
+      { files, bytes, largest },
       { hint: first === undefined ? undefined : `to leave the largest directory out, exclude "/${first.path}/"` },
     );
   }
 
-  #assertComplete(): void {
+  #assertComplete({ omitted }: Summary): void {
     if (!this.#options.strict) return;
     const strict: readonly OmissionClass[] = ["unreadable", "unstable", "over-size"];
-    const paths = this.#summary().omitted.filter(({ class: why }) => strict.includes(why));
+    const paths = omitted.filter(({ class: why }) => strict.includes(why));
     const first = paths[0];
     if (first === undefined) return;
     throw new SnapshotError(
@@ -447,34 +421,12 @@ class Capture implements Disposable {
     if (now - this.#reportedAt < progressEveryMs) return;
     this.#reportedAt = now;
     onProgress({
-      filesSeen: this.#walk.filesSeen,
-      bytesRead: this.#reader.bytesRead,
+      filesSeen: this.#walk.seen,
+      bytesRead: this.#reading.bytesRead,
       bytesStored: this.#bytesStored,
+      ...(this.#estimate === undefined ? {} : { estimate: this.#estimate }),
     });
   }
 }
 
-const omission = (name: string, why: OmissionClass): FoundOmission => ({ kind: "omitted", name, class: why });
-
-function treeEntry(found: FoundEntry): TreeEntry {
-  switch (found.kind) {
-    case "file":
-      return {
-        kind: "file",
-        mode: Number(found.stats.mode & permissionBits),
-        size: Number(found.stats.size),
-        id: found.id as ContentId,
-      };
-    case "directory":
-      return { kind: "directory", mode: found.mode, id: found.id as TreeId };
-    case "symlink":
-      return { kind: "symlink", target: found.target };
-    case "omitted":
-      return { kind: "omitted", class: found.class };
-  }
-}
-
-function isAttached(directory: FoundDirectory): boolean {
-  for (let at = directory; at.parent !== undefined; at = at.parent) if (!at.parent.entries.includes(at)) return false;
-  return true;
-}
+type Summary = Pick<CaptureResult, "completeness" | "omitted" | "files">;

@@ -93,6 +93,8 @@ export interface CaptureProgress {
   readonly filesSeen: number;
   readonly bytesRead: number;
   readonly bytesStored: number;
+  /** What the tree holds, known once the walk is complete and before the first byte is read (U11). */
+  readonly estimate?: { readonly files: number; readonly bytes: number } | undefined;
 }
 
 /** A tree as it was found. */

@@ -15,8 +15,8 @@ const blockOf = (objects: readonly Uint8Array[]) =>
 const objectLists = fc.array(fc.array(fc.uint8Array({ maxLength: 300 }), { minLength: 1, maxLength: 6 }), {
   maxLength: 4,
 });
-const packOf = async (lists: readonly (readonly Uint8Array[])[]) => {
-  const { chunks, rows } = encodePack(await Promise.all(lists.map(blockOf)));
+const packOf = (lists: readonly (readonly Uint8Array[])[]) => {
+  const { chunks, rows } = encodePack(lists.map(blockOf));
   return { bytes: Buffer.concat(chunks), rows };
 };
 
@@ -24,7 +24,7 @@ describe("a pack", () => {
   it("says without its index what its index says", async () => {
     await fc.assert(
       fc.asyncProperty(objectLists, async (lists) => {
-        const { bytes, rows } = await packOf(lists);
+        const { bytes, rows } = packOf(lists);
         expect(parsePack(bytes)).toEqual(rows);
         expect(decodeIndex(encodeIndex(rows))).toEqual(rows);
       }),
@@ -34,7 +34,7 @@ describe("a pack", () => {
   it("gives its objects back", async () => {
     await fc.assert(
       fc.asyncProperty(objectLists, async (lists) => {
-        const { bytes, rows } = await packOf(lists);
+        const { bytes, rows } = packOf(lists);
         for (const [i, { codec, offset, storedLength, rawLength }] of rows.blocks.entries()) {
           const raw = await decodeBlock(codec, bytes.subarray(offset, offset + storedLength), rawLength);
           expect(raw.equals(Buffer.concat(lists[i] ?? []))).toBe(true);
@@ -44,7 +44,7 @@ describe("a pack", () => {
   });
 
   it("is refused when any byte of it or of its index is another, or missing", async () => {
-    const { bytes, rows } = await packOf([[Buffer.from("one"), Buffer.from("two")], [Buffer.alloc(500, "three")]]);
+    const { bytes, rows } = packOf([[Buffer.from("one"), Buffer.from("two")], [Buffer.alloc(500, "three")]]);
     const index = encodeIndex(rows);
     for (const [good, read] of [
       [bytes, parsePack],
@@ -60,7 +60,7 @@ describe("a pack", () => {
   });
 
   it("of a later version is told from a damaged one", async () => {
-    const { rows } = await packOf([[Buffer.from("one")]]);
+    const { rows } = packOf([[Buffer.from("one")]]);
     const later = Buffer.from(encodeIndex(rows));
     later.writeUInt32BE(7, 8);
     Buffer.from(objectIdOf(later.subarray(0, -32)), "hex").copy(later, later.length - 32);
@@ -69,13 +69,13 @@ describe("a pack", () => {
 });
 
 describe("a block", () => {
-  it("is compressed when that helps and raw when it does not", async () => {
-    expect((await blockOf([Buffer.alloc(100_000, "text ")])).codec).toBe(codecs.brotli);
-    expect((await blockOf([randomBytes(100_000)])).codec).toBe(codecs.raw);
+  it("is compressed when that helps and raw when it does not", () => {
+    expect(blockOf([Buffer.alloc(100_000, "text ")]).codec).toBe(codecs.brotli);
+    expect(blockOf([randomBytes(100_000)]).codec).toBe(codecs.raw);
   });
 
   it("that would inflate beyond its stated length is refused", async () => {
-    const { stored } = await blockOf([Buffer.alloc(100_000)]);
+    const { stored } = blockOf([Buffer.alloc(100_000)]);
     await expect(decodeBlock(codecs.brotli, stored, 10)).rejects.toBeInstanceOf(FormatError);
     await expect(decodeBlock(codecs.brotli, stored, 200_000)).rejects.toBeInstanceOf(FormatError);
   });

@@ -2,31 +2,42 @@
  * Gathers the new objects of one capture into packs and publishes them: pack, then index, then memory. Nothing else names
  * an object before its pack is durable, so a crash leaves at most a pack without an index, which the next reader adopts.
  *
- * Bounded: one open block, one open pack, one pack being published; `add` waits beyond that.
+ * Bounded: one open block, one open pack, one pack being published; whoever adds waits beyond that.
  */
 import type { Blobs } from "../storage/index.js";
+import { BlockBuilder } from "./block-builder.js";
+import type { ObjectSink } from "./file-reader.js";
 import { indexKey, packKey } from "./object-store.js";
 import type { ObjectStore } from "./object-store.js";
 import type { ObjectId } from "./object-ids.js";
-import { blockBytes, blockObjectsMax, encodeBlock, encodeIndex, encodePack, saltBlock } from "./pack-codec.js";
+import { encodeIndex, encodePack, saltBlock } from "./pack-codec.js";
 import type { EncodedBlock } from "./pack-codec.js";
 
-/** A pack is closed when its objects reach this many raw bytes. */
+/** A pack is closed when its blocks reach this many stored bytes, or this many raw ones: so much is lost with a killed capture. */
 const packBytes = 16 * 1024 * 1024;
+const packRawBytes = 64 * 1024 * 1024;
 
 export class PackWriter {
   readonly #blobs: Blobs;
   readonly #objects: ObjectStore;
-  /** Everything handed to this writer: present or about to be. */
+  /** Everything handed to `add`: present or about to be. */
   readonly #added = new Set<ObjectId>();
-  #block: Buffer | undefined;
-  #blockLength = 0;
-  #ids: ObjectId[] = [];
-  #lengths: number[] = [];
-  #blocks: Promise<EncodedBlock>[] = [];
-  #packLength = 0;
+  readonly #builder = new BlockBuilder((block) => {
+    this.#push(block);
+  });
+  #blocks: EncodedBlock[] = [];
+  #storedLength = 0;
+  #rawLength = 0;
   #publishing: Promise<void> = Promise.resolve();
+  #waiting: Promise<void> | undefined;
   #bytesStored = 0;
+
+  /** Adds what is not there yet. Whoever uses it awaits `ready` now and then. */
+  readonly sink: ObjectSink = {
+    add: (digest, bytes) => {
+      if (!this.#objects.hasAt(digest, 0)) this.#waiting = this.add(digest.toString("hex"), bytes) ?? this.#waiting;
+    },
+  };
 
   constructor(blobs: Blobs, objects: ObjectStore) {
     this.#blobs = blobs;
@@ -47,57 +58,58 @@ export class PackWriter {
   add(id: ObjectId, bytes: Uint8Array): Promise<void> | undefined {
     if (this.has(id)) return undefined;
     this.#added.add(id);
-    if (bytes.length > blockBytes / 2) {
-      this.#push(encodeBlock(Buffer.from(bytes), [id], [bytes.length]), bytes.length);
-    } else {
-      if (this.#blockLength + bytes.length > blockBytes || this.#ids.length === blockObjectsMax) this.#closeBlock();
-      this.#block ??= Buffer.allocUnsafe(blockBytes);
-      this.#block.set(bytes, this.#blockLength);
-      this.#blockLength += bytes.length;
-      this.#ids.push(id);
-      this.#lengths.push(bytes.length);
-    }
-    return this.#packLength >= packBytes ? this.#closePack() : undefined;
+    this.#builder.add(id, bytes);
+    return this.#closeFullPack();
+  }
+
+  /** Takes a block that was put together elsewhere. A promise is returned only when the caller has to wait. */
+  addBlock(block: EncodedBlock): Promise<void> | undefined {
+    this.#push(block);
+    return this.#closeFullPack();
+  }
+
+  /** What whoever fed the sink has to wait for. */
+  ready(): Promise<void> | undefined {
+    const waiting = this.#waiting;
+    this.#waiting = undefined;
+    return waiting;
   }
 
   /** Publishes what is left; afterwards every object added is durable and in the index. */
   async flush(signal?: AbortSignal): Promise<void> {
-    this.#closeBlock();
+    this.#builder.close();
     await this.#closePack(signal);
     await this.#publishing;
   }
 
-  #closeBlock(): void {
-    if (this.#block === undefined) return;
-    this.#push(encodeBlock(this.#block.subarray(0, this.#blockLength), this.#ids, this.#lengths), this.#blockLength);
-    this.#block = undefined;
-    this.#blockLength = 0;
-    this.#ids = [];
-    this.#lengths = [];
-  }
-
-  #push(block: Promise<EncodedBlock>, rawLength: number): void {
-    // Its failure is met where the pack is laid out.
-    block.catch(() => undefined);
+  #push(block: EncodedBlock): void {
     this.#blocks.push(block);
-    this.#packLength += rawLength;
+    this.#storedLength += block.stored.length;
+    this.#rawLength += block.rawLength;
   }
 
-  async #closePack(signal?: AbortSignal): Promise<void> {
+  #closeFullPack(): Promise<void> | undefined {
+    return this.#storedLength >= packBytes || this.#rawLength >= packRawBytes ? this.#closePack() : undefined;
+  }
+
+  /** Resolves when the pack before this one is published. */
+  #closePack(signal?: AbortSignal): Promise<void> {
+    const before = this.#publishing;
     const blocks = this.#blocks;
-    if (blocks.length === 0) return;
+    if (blocks.length === 0) return before;
     this.#blocks = [];
-    this.#packLength = 0;
-    await this.#publishing;
-    this.#publishing = this.#publish(blocks, signal);
+    this.#storedLength = 0;
+    this.#rawLength = 0;
+    this.#publishing = before.then(() => this.#publish(blocks, signal));
+    // Its failure is met by the next pack and by `flush`.
     this.#publishing.catch(() => undefined);
+    return before;
   }
 
-  async #publish(blocks: readonly Promise<EncodedBlock>[], signal: AbortSignal | undefined): Promise<void> {
-    const encoded = await Promise.all(blocks);
-    let { chunks, rows } = encodePack(encoded);
+  async #publish(blocks: readonly EncodedBlock[], signal: AbortSignal | undefined): Promise<void> {
+    let { chunks, rows } = encodePack(blocks);
     // These very bytes lie in a pack that a collection is about to remove: here they get another name (condemned.ts).
-    if (this.#objects.isCondemnedPack(rows.packId)) ({ chunks, rows } = encodePack([...encoded, saltBlock()]));
+    if (this.#objects.isCondemnedPack(rows.packId)) ({ chunks, rows } = encodePack([...blocks, saltBlock()]));
     const index = encodeIndex(rows);
     const created = await this.#blobs.put(packKey(rows.packId), chunks, { signal });
     // A pack of that name that is already there holds these very bytes, unless it was damaged since.

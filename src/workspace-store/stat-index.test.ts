@@ -2,16 +2,16 @@ import fs from "node:fs";
 import path from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { nodeFileSystem } from "../core/index.js";
-import { isSettled } from "./stat-index.js";
-import type { StatRow } from "./stat-index.js";
-import { StatIndexStore } from "./stat-index-store.js";
+import { isSettled } from "./stamps.js";
+import { StatIndexes } from "./stat-indexes.js";
 import { temporaryDirectory } from "./testing/tree-on-disk.js";
+import { kinds, rowBytes, RowList } from "./tree-table.js";
+import type { TreeTable } from "./tree-table.js";
 
-const ms = 1_000_000n;
-const stamps = (mtimeMs: number, ctimeMs: number, extraNs = 1n, size = 1n) => ({
+const stamps = (mtimeMs: number, ctimeMs: number, extraMs = 0.25, size = 1) => ({
   size,
-  mtimeNs: BigInt(mtimeMs) * ms + extraNs,
-  ctimeNs: BigInt(ctimeMs) * ms + extraNs,
+  mtimeMs: mtimeMs + extraMs,
+  ctimeMs: ctimeMs + extraMs,
 });
 
 describe("a file's stamps are settled", () => {
@@ -22,16 +22,16 @@ describe("a file's stamps are settled", () => {
     ["not when the change time is young, however old the modification time", stamps(now - 60_000, now - 990), false],
     ["not when the modification time is young", stamps(now - 990, now - 60_000), false],
     ["not when they lie in the future, as after a clock that was set back", stamps(now + 5_000, now - 60_000), false],
-    ["not when whole seconds may hide two of them", stamps(now - 2_000, now - 2_000, 0n), false],
-    ["when whole seconds are old enough", stamps(now - 3_001, now - 3_001, 0n), true],
-    ["not while one write of its size may still be under way", stamps(now - 9_000, now - 9_000, 1n, 2n ** 30n), false],
-    ["when even that is over", stamps(now - 30_000, now - 30_000, 1n, 2n ** 30n), true],
+    ["not when whole seconds may hide two of them", stamps(now - 2_000, now - 2_000, 0), false],
+    ["when whole seconds are old enough", stamps(now - 3_001, now - 3_001, 0), true],
+    ["not while one write of its size may still be under way", stamps(now - 9_000, now - 9_000, 0.25, 2 ** 30), false],
+    ["when even that is over", stamps(now - 30_000, now - 30_000, 0.25, 2 ** 30), true],
   ])("%s", (_, given, expected) => {
     expect(isSettled(given, now)).toBe(expected);
   });
 });
 
-describe("a stat index file", () => {
+describe("a stat index", () => {
   let dir: ReturnType<typeof temporaryDirectory>;
   beforeEach(() => {
     dir = temporaryDirectory();
@@ -41,54 +41,131 @@ describe("a stat index file", () => {
   });
 
   const head = { key: "ab".repeat(32), dev: 7n };
-  const row: StatRow = { ino: 5n, size: 3n, mtimeNs: 1n, ctimeNs: -2n, mode: 0o644, id: "cd".repeat(32) as never };
-  const rows = new Map([
-    ["a", row],
-    ["dir/x\udcff", { ...row, ino: 2n ** 63n }],
-  ]);
-  const pace = () => undefined;
-  const fresh = () => new StatIndexStore(nodeFileSystem, dir.path);
+  const fresh = () => new StatIndexes(nodeFileSystem, dir.path);
   const only = () => path.join(dir.path, "stat-index", fs.readdirSync(path.join(dir.path, "stat-index"))[0] as string);
 
+  /** The names of the root's rows and their sizes. */
+  const rowsOf = (table: TreeTable): (readonly [string, number])[] =>
+    Array.from({ length: table.rowCount(0) }, (_, i) => {
+      const row = table.rows(0) + i * rowBytes;
+      return [table.name(0, row), table.size(row)] as const;
+    });
+  const withRows = (table: TreeTable, rows: readonly (readonly [string, number])[]): void => {
+    const list = new RowList();
+    for (const [name, size] of rows) {
+      const isRaw = name.includes("\udcff");
+      list.setStamps(
+        list.add(kinds.file, isRaw ? Buffer.from([120, 255]) : Buffer.from(name), isRaw),
+        size,
+        1.5,
+        -2,
+        3,
+      );
+    }
+    table.setRows(0, list);
+  };
+  const learn = async (indexes: StatIndexes, rows: readonly (readonly [string, number])[]): Promise<void> => {
+    using loan = await indexes.borrow(head);
+    withRows(loan.table, rows);
+    loan.save();
+  };
+  const known = async (indexes: StatIndexes, of = head): Promise<(readonly [string, number])[]> => {
+    using loan = await indexes.borrow(of);
+    return rowsOf(loan.table);
+  };
+  const rows = [
+    ["a", 5],
+    ["x\udcff", 2 ** 40],
+  ] as const;
+
   it("brings every row back in another process", async () => {
-    await fresh().save(head, rows, pace);
-    expect(await fresh().load(head, pace)).toEqual(rows);
+    await learn(fresh(), rows);
+    expect(await known(fresh())).toEqual(rows);
+  });
+
+  it("brings back what was learnt later, and grows by that alone", async () => {
+    const indexes = fresh();
+    await learn(indexes, rows);
+    const before = fs.readFileSync(only());
+    await learn(indexes, [["b", 1]]);
+    const after = fs.readFileSync(only());
+    expect(after.subarray(0, before.length).equals(before)).toBe(true);
+    expect(await known(fresh())).toEqual([["b", 1]]);
+  });
+
+  it("is written anew when it has grown to a multiple of what it says", async () => {
+    const indexes = fresh();
+    await learn(indexes, rows);
+    for (let i = 0; i < 3000; i++) await learn(indexes, [["b", i]]);
+    expect(fs.statSync(only()).size).toBeLessThan(512 * 1024);
+    expect(await known(fresh())).toEqual([["b", 2999]]);
   });
 
   it("knows nothing of another device", async () => {
-    await fresh().save(head, rows, pace);
-    expect((await fresh().load({ ...head, dev: 8n }, pace)).size).toBe(0);
+    await learn(fresh(), rows);
+    expect(await known(fresh(), { ...head, dev: 8n })).toEqual([]);
   });
 
   it("knows nothing when any byte of it is another, or it is cut, emptied or gone", async () => {
-    await fresh().save(head, rows, pace);
+    await learn(fresh(), rows);
     const good = fs.readFileSync(only());
     for (let at = 0; at < good.length; at++) {
       const bad = Buffer.from(good);
       bad[at] = (bad[at] as number) ^ 1;
       fs.writeFileSync(only(), bad);
-      expect((await fresh().load(head, pace)).size).toBe(0);
+      expect(await known(fresh())).toEqual([]);
     }
     for (const bad of [good.subarray(0, 60), Buffer.alloc(good.length), Buffer.alloc(0)]) {
       fs.writeFileSync(only(), bad);
-      expect((await fresh().load(head, pace)).size).toBe(0);
+      expect(await known(fresh())).toEqual([]);
     }
     fs.rmSync(only());
-    expect((await fresh().load(head, pace)).size).toBe(0);
+    expect(await known(fresh())).toEqual([]);
+  });
+
+  it("keeps what came before a batch that was cut short", async () => {
+    const indexes = fresh();
+    await learn(indexes, rows);
+    const { length } = fs.readFileSync(only());
+    await learn(indexes, [["b", 1]]);
+    const cut = fs.readFileSync(only()).subarray(0, -1);
+    expect(cut.length).toBeGreaterThan(length);
+    fs.writeFileSync(only(), cut);
+    expect(await known(fresh())).toEqual(rows);
+    // The next one leaves a whole file again.
+    await learn(fresh(), [["c", 2]]);
+    expect(await known(fresh())).toEqual([["c", 2]]);
   });
 
   it("that cannot be written is no error", async () => {
-    const nowhere = new StatIndexStore(nodeFileSystem, path.join(dir.path, "file", "below"));
     fs.writeFileSync(path.join(dir.path, "file"), "");
-    await nowhere.save(head, rows, pace);
-    expect(await nowhere.load(head, pace)).toEqual(rows);
+    const nowhere = new StatIndexes(nodeFileSystem, path.join(dir.path, "file", "below"));
+    await learn(nowhere, rows);
+    expect(await known(nowhere)).toEqual(rows);
   });
 
-  it("written by another process meanwhile replaces what was remembered", async () => {
+  it("of two processes that write in turn is whole whatever each of them knew", async () => {
     const mine = fresh();
-    await mine.save(head, rows, pace);
-    const other = new Map([["b", row]]);
-    await fresh().save(head, other, pace);
-    expect(await mine.load(head, pace)).toEqual(other);
+    const theirs = fresh();
+    await learn(mine, rows);
+    await learn(theirs, [["b", 1]]);
+    await learn(mine, [["c", 1]]);
+    expect(await known(fresh())).toEqual([["c", 1]]);
+  });
+
+  it("serves one capture at a time, and an aborted wait takes no turn", async () => {
+    const indexes = fresh();
+    const first = await indexes.borrow(head);
+    const aborted = indexes.borrow(head, { signal: AbortSignal.abort(new Error("enough")) });
+    await expect(aborted).rejects.toThrow("enough");
+    const second = indexes.borrow(head);
+    let served = false;
+    void second.then(() => {
+      served = true;
+    });
+    await Promise.resolve();
+    expect(served).toBe(false);
+    first[Symbol.dispose]();
+    (await second)[Symbol.dispose]();
   });
 });

@@ -13,7 +13,7 @@ import { materializeTree } from "./materialize.js";
 import { objectDamaged, ObjectStore } from "./object-store.js";
 import { decodeSnapshot, objectOfRef } from "./object-ids.js";
 import { Pins } from "./pins.js";
-import { StatIndexStore } from "./stat-index-store.js";
+import { StatIndexes } from "./stat-indexes.js";
 import { createTree, storedDirectories, visitTree } from "./tree.js";
 import { verifyRefs } from "./verify.js";
 
@@ -51,7 +51,7 @@ export function createWorkspaceStore(storage: Storage, options: WorkspaceStoreOp
     ownPaths: persistencePaths(),
     pin: (ref, pin) => pins.pin(pin, [ref]),
   });
-  const statIndexes = new StatIndexStore(fileSystem, spoolDir);
+  const statIndexes = new StatIndexes(fileSystem, spoolDir);
 
   const open = async (text: SnapshotRef, openOptions: Abortable = {}): Promise<Tree> => {
     const ref = parseRef(text);

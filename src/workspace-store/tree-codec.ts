@@ -14,11 +14,11 @@
 import { invariant, nameFromBytes, nameToBytes } from "../core/index.js";
 import { ByteReader, ByteWriter, FormatError } from "./byte-codec.js";
 import { objectIdOf } from "./object-ids.js";
+import { field, kinds, rowBytes } from "./tree-table.js";
+import type { TreeTable } from "./tree-table.js";
 import type { ContentId, OmissionClass, TreeEntry, TreeId } from "./contracts.js";
 
 const domain = Buffer.from("looprig.tree.v1\0", "latin1");
-
-const kinds = { file: 1, directory: 2, symlink: 3, omitted: 4 } as const;
 
 /** The position of a class is its number in the encoding: append only. */
 export const omissionClasses = [
@@ -59,6 +59,42 @@ export function encodeTree(entries: readonly NamedEntry[]): Buffer {
         break;
       default:
         entry satisfies never;
+    }
+  }
+  return out.take();
+}
+
+/** The encoding of a directory of a table: the bytes that `encodeTree` makes of the same entries. */
+export function encodeRows(table: TreeTable, directory: number): Buffer {
+  const count = table.rowCount(directory);
+  const out = new ByteWriter(32 + count * 72);
+  out.bytes(domain).u32(count);
+  for (let i = 0, row = table.rows(directory); i < count; i++, row += rowBytes) {
+    const start = table.nameStart(directory, row);
+    const length = table.nameLength(row);
+    const kind = table.kind(row);
+    out
+      .u8(kind)
+      .u16(length)
+      .bytes(table.bytes.subarray(start, start + length));
+    const digest = row + field.digest;
+    switch (kind) {
+      case kinds.file:
+        out
+          .u16(table.mode(row))
+          .size(table.size(row))
+          .bytes(table.bytes.subarray(digest, digest + 32));
+        break;
+      case kinds.directory:
+        out.u16(table.mode(row)).bytes(table.bytes.subarray(digest, digest + 32));
+        break;
+      case kinds.symlink: {
+        const target = table.target(directory, row);
+        out.u32(target.length).bytes(target);
+        break;
+      }
+      default:
+        out.u8(table.omissionClass(row));
     }
   }
   return out.take();

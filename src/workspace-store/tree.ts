@@ -37,16 +37,18 @@ export function createTree(id: TreeId, source: DirectorySource): Tree {
   });
 }
 
-/** A tree whose directories are all at hand. */
-export function memoryTree(
-  id: TreeId,
-  directories: ReadonlyMap<TreeId, readonly NamedEntry[]>,
-  rest: DirectorySource,
-): Tree {
-  return createTree(
-    id,
-    async (directory, path, options) => directories.get(directory) ?? rest(directory, path, options),
-  );
+/** A tree some of whose directories are at hand, encoded; the rest are in the store. */
+export function nodeTree(id: TreeId, nodes: ReadonlyMap<string, Buffer>, rest: DirectorySource): Tree {
+  const decoded = new Map<TreeId, readonly NamedEntry[]>();
+  return createTree(id, async (directory, path, options) => {
+    const known = decoded.get(directory);
+    if (known) return known;
+    const bytes = nodes.get(directory);
+    if (bytes === undefined) return rest(directory, path, options);
+    const entries = decodeTree(bytes);
+    decoded.set(directory, entries);
+    return entries;
+  });
 }
 
 const cachedDirectoriesMax = 4096;

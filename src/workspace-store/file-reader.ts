@@ -1,0 +1,166 @@
+/**
+ * Reads one regular file so that what comes out is one state the file had, never a mix of two (C106), and never waits for
+ * a peer (C109): the descriptor is opened without blocking and must turn out to be the regular file that was looked at.
+ *
+ * A read counts when size, stamps and inode are the same before and after it. Where the stamps are so young that a write
+ * during the read could have left them as they are, the content is read once more and must be the same: what stood there
+ * at the end of the first reading and the beginning of the second then stood there whole. A state can still be one that
+ * the writer itself had only half written; nothing but the absence of writers (`quiescent`) rules that out.
+ *
+ * Everything here is synchronous and owns one buffer, so that every lane has a reader of its own.
+ */
+import { hash } from "node:crypto";
+import { constants } from "node:fs";
+import { errnoOf } from "../core/index.js";
+import type { Directory, FileSystem } from "../core/index.js";
+import type { Claims } from "./claims.js";
+import { pieceBytes } from "./object-ids.js";
+import { isRegular, isSameLook, isSettled } from "./stamps.js";
+import type { Look, Looker } from "./stamps.js";
+
+const { O_RDONLY, O_NOFOLLOW, O_NONBLOCK, O_NOCTTY } = constants;
+
+/** Where objects go. Takes a copy of the bytes. */
+export interface ObjectSink {
+  add(digest: Buffer, bytes: Buffer): void;
+}
+
+/** A sink that stores what nobody claimed yet. */
+export function claimingSink(claims: Claims, store: (hex: string, bytes: Buffer) => void): ObjectSink {
+  return {
+    add: (digest, bytes) => {
+      if (claims.claim(digest)) store(digest.toString("hex"), bytes);
+    },
+  };
+}
+
+export type SmallRead =
+  | { readonly kind: "read"; readonly look: Look; readonly digest: Buffer; readonly settled: boolean }
+  /** It is no longer what was looked at, or changed while it was read: look again. */
+  | { readonly kind: "changed" }
+  | { readonly kind: "unreadable"; readonly error: unknown }
+  /** Longer than a piece by now; nothing was read. */
+  | { readonly kind: "large" };
+
+export class FileReader {
+  readonly #fs: FileSystem;
+  readonly #looker: Looker;
+  readonly #now: () => number;
+  /** As large as the largest read so far, at most one piece. */
+  #buffer = Buffer.allocUnsafe(64 * 1024);
+  /** Bytes read so far, repeats included. */
+  bytesRead = 0;
+
+  constructor(fileSystem: FileSystem, looker: Looker, now: () => number) {
+    this.#fs = fileSystem;
+    this.#looker = looker;
+    this.#now = now;
+  }
+
+  /** One attempt at a file of at most one piece whose inode is `ino`. */
+  small(directory: Directory, name: string, ino: number, sink: ObjectSink | undefined): SmallRead {
+    return this.#opened(directory, name, ino, (fd, before) => {
+      if (before.size > pieceBytes) return { kind: "large" };
+      const lookedAt = this.#now();
+      const bytes = this.#fill(fd, 0, before.size);
+      if (bytes === undefined) return { kind: "changed" };
+      const digest = hash("sha256", bytes, "buffer");
+      if (!isSameLook(before, this.#looker.opened(fd))) return { kind: "changed" };
+      const settled = isSettled(before, lookedAt);
+      if (!settled) {
+        // Into the same buffer: when the digests agree, so do the bytes.
+        const again = this.#fill(fd, 0, before.size);
+        if (again === undefined || !digest.equals(hash("sha256", again, "buffer"))) return { kind: "changed" };
+        if (!isSameLook(before, this.#looker.opened(fd))) return { kind: "changed" };
+      }
+      // Stored only now that it is known to be one state.
+      sink?.add(digest, bytes);
+      return { kind: "read", look: before, digest, settled };
+    });
+  }
+
+  /**
+   * Some pieces of a large file that is as `isExpected` says and stays so; pauses after each. Writes their digests to `digests`.
+   */
+  *pieces(
+    directory: Directory,
+    name: string,
+    isExpected: (look: Look) => boolean,
+    { first, count, digests }: { readonly first: number; readonly count: number; readonly digests: Buffer },
+    sink: ObjectSink | undefined,
+  ): Generator<undefined, "read" | "changed" | "unreadable"> {
+    let fd: number;
+    try {
+      fd = this.#open(directory, name);
+    } catch (error) {
+      return isAnotherKind(error) ? "changed" : "unreadable";
+    }
+    try {
+      const before = this.#looker.opened(fd);
+      if (!isRegular(before.mode) || !isExpected(before)) return "changed";
+      for (let i = 0; i < count; i++) {
+        const at = (first + i) * pieceBytes;
+        const bytes = this.#fill(fd, at, Math.min(pieceBytes, before.size - at));
+        if (bytes === undefined) return "changed";
+        const digest = digestOfPiece(bytes);
+        digest.copy(digests, i * 32);
+        // A file being rewritten is given up early, before more of it is stored in vain.
+        if (!isSameLook(before, this.#looker.opened(fd))) return "changed";
+        sink?.add(digest, bytes);
+        yield;
+      }
+      return "read";
+    } catch (error) {
+      if (errnoOf(error) === undefined) throw error;
+      return "unreadable";
+    } finally {
+      this.#fs.close(fd);
+    }
+  }
+
+  #opened(directory: Directory, name: string, ino: number, read: (fd: number, before: Look) => SmallRead): SmallRead {
+    let fd: number;
+    try {
+      fd = this.#open(directory, name);
+    } catch (error) {
+      return isAnotherKind(error) ? { kind: "changed" } : { kind: "unreadable", error };
+    }
+    try {
+      const before = this.#looker.opened(fd);
+      return isRegular(before.mode) && before.ino === ino ? read(fd, before) : { kind: "changed" };
+    } catch (error) {
+      if (errnoOf(error) === undefined) throw error;
+      return { kind: "unreadable", error };
+    } finally {
+      this.#fs.close(fd);
+    }
+  }
+
+  #open(directory: Directory, name: string): number {
+    return this.#fs.open(directory.at(name), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
+  }
+
+  /** `length` bytes at `position`, valid until the next call; undefined when the file ends before. */
+  #fill(fd: number, position: number, length: number): Buffer | undefined {
+    if (length > this.#buffer.length) this.#buffer = Buffer.allocUnsafe(Math.min(pieceBytes, length * 2));
+    let done = 0;
+    while (done < length) {
+      const read = this.#fs.read(fd, this.#buffer, done, length - done, position + done);
+      if (read === 0) break;
+      done += read;
+    }
+    this.bytesRead += done;
+    return done === length ? this.#buffer.subarray(0, length) : undefined;
+  }
+}
+
+/** ELOOP: a link now. ENXIO: a socket or a device now. */
+const isAnotherKind = (error: unknown): boolean =>
+  ["ENOENT", "ELOOP", "ENXIO", "ENOTDIR"].includes(errnoOf(error) ?? "");
+
+const zeros = Buffer.alloc(pieceBytes);
+const zeroDigest = hash("sha256", zeros, "buffer");
+
+/** Holes read as zeros; comparing is ten times faster than hashing, and ends at the first other byte. */
+const digestOfPiece = (bytes: Buffer): Buffer =>
+  bytes.length === pieceBytes && bytes.equals(zeros) ? zeroDigest : hash("sha256", bytes, "buffer");

@@ -1,0 +1,590 @@
+/**
+ * What is known of one tree, flat: a record per directory in one shared buffer, so that several threads look at it at once
+ * without a copy, and so that the stat index on disk is these very bytes.
+ *
+ *   record  header · rows · the bytes of names and link targets · up to a multiple of 8
+ *   header  u32 number · u32 rows · f64 ino, mtime, ctime · tree id · u32 bytes of names · u32 bytes of the record · u8 flags, look
+ *   row     f64 size, mtime, ctime, ino · digest · u32 place of the name · u32 link length or number of the directory
+ *           · u16 length of the name · u16 mode · u8 kind, omission class, flags, look
+ *
+ * 1. Rows of a record are in byte order of their names. Directory 0 is the root; a directory's number is larger than its parent's.
+ * 2. A record is changed in place while its names stay the same, and otherwise written anew at the end of the buffer. What
+ *    it leaves behind is counted and squeezed out by `compacted`.
+ * 3. Threads write only to rows and headers handed to them; only the owner moves records, and only while no thread works.
+ * 4. `look` and the flags in `transientFlags` belong to one capture or one store value and mean nothing on disk.
+ *
+ * Fields are little-endian, as on every machine Node runs on; the stat index says so and is useless on another.
+ */
+import { invariant, nameFromBytes } from "../core/index.js";
+import { FormatError } from "./byte-codec.js";
+
+/** The numbers of the tree encoding (tree-codec.ts), frozen with it. */
+export const kinds = { file: 1, directory: 2, symlink: 3, omitted: 4 } as const;
+
+/** What the look of this capture found of a row, or of a directory's own stamps. */
+export const looks = { none: 0, same: 1, differs: 2 } as const;
+
+export const rowFlags = {
+  /** While the stamps are these, so is the digest, target or class. */
+  trusted: 1,
+  /** Its name, or one above it, is not UTF-8. */
+  rawName: 2,
+  /** Is looked at with care every time: its stamps say nothing. */
+  always: 4,
+  /** The digest is known, trusted beyond this capture or not. */
+  identified: 8,
+  /** The store has its content, as far as this store value knows. Transient. */
+  present: 16,
+  /** Its content must be read. Transient. */
+  unread: 32,
+  /** What stood there could not be settled by a quick look. Transient. */
+  contested: 64,
+} as const;
+
+export const directoryFlags = {
+  /** While its stamps are these, so are its names. */
+  listed: 1,
+  /** The tree id is that of its rows. */
+  encoded: 2,
+  present: 16,
+  /** Its record changed since it was saved. Transient. */
+  unsaved: 32,
+} as const;
+
+const transientFlags = 16 | 32 | 64;
+
+export const headerBytes = 80;
+export const rowBytes = 80;
+
+const header = { number: 0, rows: 4, ino: 8, mtime: 16, ctime: 24, id: 32, names: 64, bytes: 68, flags: 72, look: 73 };
+export const field = {
+  size: 0,
+  mtime: 8,
+  ctime: 16,
+  ino: 24,
+  digest: 32,
+  nameAt: 64,
+  extra: 68,
+  nameLength: 72,
+  mode: 74,
+  kind: 76,
+  class: 77,
+  flags: 78,
+  look: 79,
+} as const;
+
+/** Words of the directory list per directory: where its record is (in units of 8 bytes), its parent, its row there. */
+const linkWords = 3;
+const noDirectory = 0;
+
+/** What another thread needs to look at the table. */
+export interface SharedTable {
+  readonly arena: SharedArrayBuffer;
+  readonly links: SharedArrayBuffer;
+  readonly directories: number;
+}
+
+export class TreeTable {
+  #arena: SharedArrayBuffer;
+  bytes: Buffer;
+  #u16: Uint16Array;
+  #u32: Uint32Array;
+  #f64: Float64Array;
+  #links: Int32Array;
+  #directories: number;
+  /** End of the last record. */
+  #end: number;
+  /** Bytes between records that no directory uses any more. */
+  #wasted = 0;
+  #live = 0;
+
+  private constructor(arena: SharedArrayBuffer, links: Int32Array, directories: number, end: number) {
+    this.#arena = arena;
+    this.bytes = Buffer.from(arena);
+    this.#u16 = new Uint16Array(arena);
+    this.#u32 = new Uint32Array(arena);
+    this.#f64 = new Float64Array(arena);
+    this.#links = links;
+    this.#directories = directories;
+    this.#end = end;
+  }
+
+  /** A table that knows of a root and nothing in it. */
+  static empty(): TreeTable {
+    const table = new TreeTable(new SharedArrayBuffer(64 * 1024), sharedWords(64 * linkWords), 0, 8);
+    table.addDirectory(0, 0);
+    return table;
+  }
+
+  /** The same table in another thread, for reading paths and writing to rows. */
+  static attach({ arena, links, directories }: SharedTable): TreeTable {
+    return new TreeTable(arena, new Int32Array(links), directories, arena.byteLength);
+  }
+
+  share(): SharedTable {
+    return { arena: this.#arena, links: this.#links.buffer as SharedArrayBuffer, directories: this.#directories };
+  }
+
+  /** One more than the largest number of a directory; some below may be gone. */
+  get directories(): number {
+    return this.#directories;
+  }
+
+  /** Directories that are there. */
+  get liveDirectories(): number {
+    return this.#live;
+  }
+
+  get isWasteful(): boolean {
+    return this.#wasted > this.#end / 2 && this.#wasted > 1024 * 1024;
+  }
+
+  // ── directories ───────────────────────────────────────────────────────────────────────────────────────────────────
+
+  has(directory: number): boolean {
+    return this.#links[directory * linkWords] !== noDirectory;
+  }
+
+  /** Where its record starts. */
+  record(directory: number): number {
+    return (this.#links[directory * linkWords] as number) * 8;
+  }
+
+  parent(directory: number): number {
+    return this.#links[directory * linkWords + 1] as number;
+  }
+
+  /** Where the row of a directory starts that is not the root. */
+  rowOfDirectory(directory: number): number {
+    const row = this.#links[directory * linkWords + 2] as number;
+    return this.record(this.parent(directory)) + headerBytes + row * rowBytes;
+  }
+
+  rowCount(directory: number): number {
+    return this.#u32[(this.record(directory) + header.rows) >> 2] as number;
+  }
+
+  /** Where its rows start. */
+  rows(directory: number): number {
+    return this.record(directory) + headerBytes;
+  }
+
+  directoryIno = (directory: number): number => this.#f64[(this.record(directory) + header.ino) >> 3] as number;
+  directoryMtime = (directory: number): number => this.#f64[(this.record(directory) + header.mtime) >> 3] as number;
+  directoryCtime = (directory: number): number => this.#f64[(this.record(directory) + header.ctime) >> 3] as number;
+
+  setDirectoryStamps(directory: number, ino: number, mtimeMs: number, ctimeMs: number): void {
+    const at = this.record(directory);
+    this.#f64[(at + header.ino) >> 3] = ino;
+    this.#f64[(at + header.mtime) >> 3] = mtimeMs;
+    this.#f64[(at + header.ctime) >> 3] = ctimeMs;
+  }
+
+  /** Where its tree id lies. */
+  treeId(directory: number): number {
+    return this.record(directory) + header.id;
+  }
+
+  directoryFlags(directory: number): number {
+    return this.bytes[this.record(directory) + header.flags] as number;
+  }
+
+  setDirectoryFlags(directory: number, set: number, clear = 0): void {
+    const at = this.record(directory) + header.flags;
+    this.bytes[at] = ((this.bytes[at] as number) & ~clear) | set;
+  }
+
+  directoryLook(directory: number): number {
+    return this.bytes[this.record(directory) + header.look] as number;
+  }
+
+  setDirectoryLook(directory: number, look: number): void {
+    this.bytes[this.record(directory) + header.look] = look;
+  }
+
+  /** A new directory without rows, whose row in its parent is `row`. */
+  addDirectory(parent: number, row: number): number {
+    const number = this.#directories++;
+    if (this.#directories * linkWords > this.#links.length) {
+      const larger = sharedWords(this.#links.length * 2);
+      larger.set(this.#links);
+      this.#links = larger;
+    }
+    this.#links.set([noDirectory, parent, row], number * linkWords);
+    const at = this.#allocate(headerBytes);
+    this.bytes.fill(0, at, at + headerBytes);
+    this.#u32[(at + header.number) >> 2] = number;
+    this.#u32[(at + header.bytes) >> 2] = headerBytes;
+    this.#links[number * linkWords] = at / 8;
+    this.#live++;
+    this.setDirectoryFlags(number, directoryFlags.unsaved);
+    return number;
+  }
+
+  /** Forgets a directory and all below it. */
+  remove(directory: number): void {
+    const stack = [directory];
+    for (let next = stack.pop(); next !== undefined; next = stack.pop()) {
+      if (!this.has(next)) continue;
+      for (let row = this.rows(next), left = this.rowCount(next); left > 0; row += rowBytes, left--) {
+        if (this.kind(row) === kinds.directory) stack.push(this.extra(row));
+      }
+      this.#wasted += this.#u32[(this.record(next) + header.bytes) >> 2] as number;
+      this.#links[next * linkWords] = noDirectory;
+      this.#live--;
+    }
+  }
+
+  /**
+   * Puts the rows of `list` in the place of a directory's rows. The stamps, flags and look of the directory stay, except that
+   * its tree id no longer holds. Directories among the rows must have their numbers.
+   */
+  setRows(directory: number, list: RowList): void {
+    const needed = padded(headerBytes + list.count * rowBytes + list.namesLength);
+    const old = this.record(directory);
+    const capacity = this.#u32[(old + header.bytes) >> 2] as number;
+    let at = old;
+    if (needed > capacity) {
+      at = this.#allocate(needed);
+      this.bytes.copyWithin(at, old, old + headerBytes);
+      this.#u32[(at + header.bytes) >> 2] = needed;
+      this.#links[directory * linkWords] = at / 8;
+      this.#wasted += capacity;
+    }
+    this.#u32[(at + header.rows) >> 2] = list.count;
+    this.#u32[(at + header.names) >> 2] = list.namesLength;
+    const names = at + headerBytes + list.count * rowBytes;
+    list.rows.copy(this.bytes, at + headerBytes, 0, list.count * rowBytes);
+    list.names.copy(this.bytes, names, 0, list.namesLength);
+    this.setDirectoryFlags(directory, directoryFlags.unsaved, directoryFlags.encoded | directoryFlags.present);
+    for (let i = 0, row = at + headerBytes; i < list.count; i++, row += rowBytes) {
+      if (this.kind(row) !== kinds.directory) continue;
+      const child = this.extra(row) * linkWords;
+      this.#links[child + 1] = directory;
+      this.#links[child + 2] = i;
+    }
+  }
+
+  // ── rows, by where they start ─────────────────────────────────────────────────────────────────────────────────────
+
+  kind = (row: number): number => this.bytes[row + field.kind] as number;
+  omissionClass = (row: number): number => this.bytes[row + field.class] as number;
+  flags = (row: number): number => this.bytes[row + field.flags] as number;
+  look = (row: number): number => this.bytes[row + field.look] as number;
+  mode = (row: number): number => this.#u16[(row + field.mode) >> 1] as number;
+  size = (row: number): number => this.#f64[row >> 3] as number;
+  mtime = (row: number): number => this.#f64[(row + field.mtime) >> 3] as number;
+  ctime = (row: number): number => this.#f64[(row + field.ctime) >> 3] as number;
+  ino = (row: number): number => this.#f64[(row + field.ino) >> 3] as number;
+  /** The number of the directory, or the length of the link's target. */
+  extra = (row: number): number => this.#u32[(row + field.extra) >> 2] as number;
+
+  setLook(row: number, look: number): void {
+    this.bytes[row + field.look] = look;
+  }
+
+  setFlags(row: number, set: number, clear = 0): void {
+    const at = row + field.flags;
+    this.bytes[at] = ((this.bytes[at] as number) & ~clear) | set;
+  }
+
+  setStamps(row: number, size: number, mtimeMs: number, ctimeMs: number, ino: number): void {
+    const at = row >> 3;
+    this.#f64[at] = size;
+    this.#f64[at + 1] = mtimeMs;
+    this.#f64[at + 2] = ctimeMs;
+    this.#f64[at + 3] = ino;
+  }
+
+  setDigest(row: number, digest: Uint8Array): void {
+    this.bytes.set(digest, row + field.digest);
+  }
+
+  setMode(row: number, mode: number): void {
+    this.#u16[(row + field.mode) >> 1] = mode;
+  }
+
+  /** Where the bytes of its name start; `directory` is the one it is in. */
+  nameStart(directory: number, row: number): number {
+    const names = this.rows(directory) + this.rowCount(directory) * rowBytes;
+    return names + (this.#u32[(row + field.nameAt) >> 2] as number);
+  }
+
+  nameLength = (row: number): number => this.#u16[(row + field.nameLength) >> 1] as number;
+
+  name(directory: number, row: number): string {
+    const start = this.nameStart(directory, row);
+    const end = start + this.nameLength(row);
+    if ((this.flags(row) & rowFlags.rawName) !== 0) return nameFromBytes(Buffer.from(this.bytes.subarray(start, end)));
+    return this.bytes.toString("utf8", start, end);
+  }
+
+  /** The bytes of a link's target, not copied. */
+  target(directory: number, row: number): Buffer {
+    const start = this.nameStart(directory, row) + this.nameLength(row);
+    return this.bytes.subarray(start, start + this.extra(row));
+  }
+
+  nameOfDirectory(directory: number): string {
+    return directory === 0 ? "" : this.name(this.parent(directory), this.rowOfDirectory(directory));
+  }
+
+  /** Its path below the root; empty for the root. */
+  pathOf(directory: number): string {
+    const parts: string[] = [];
+    for (let at = directory; at !== 0; at = this.parent(at)) parts.push(this.nameOfDirectory(at));
+    return parts.reverse().join("/");
+  }
+
+  /** Clears what belongs to one capture, in every row; `alsoPresent` clears what was known of the store too. */
+  beginCapture(): void {
+    for (let directory = 0; directory < this.#directories; directory++) {
+      if (!this.has(directory)) continue;
+      this.setDirectoryLook(directory, looks.none);
+      for (let row = this.rows(directory), left = this.rowCount(directory); left > 0; row += rowBytes, left--) {
+        this.bytes[row + field.look] = looks.none;
+        this.setFlags(row, 0, rowFlags.unread | rowFlags.contested);
+      }
+    }
+  }
+
+  /** Forgets what the store has. */
+  clearPresent(): void {
+    for (let directory = 0; directory < this.#directories; directory++) {
+      if (!this.has(directory)) continue;
+      this.setDirectoryFlags(directory, 0, directoryFlags.present);
+      for (let row = this.rows(directory), left = this.rowCount(directory); left > 0; row += rowBytes, left--) {
+        this.setFlags(row, 0, rowFlags.present);
+      }
+    }
+  }
+
+  // ── as bytes ──────────────────────────────────────────────────────────────────────────────────────────────────────
+
+  /** The bytes of a directory's record; valid until the table changes. */
+  recordBytes(directory: number): Buffer {
+    const at = this.record(directory);
+    return this.bytes.subarray(at, at + (this.#u32[(at + header.bytes) >> 2] as number));
+  }
+
+  /** The numbers of the directories whose records changed since they were saved, and marks them saved. */
+  takeUnsaved(): number[] {
+    const numbers: number[] = [];
+    for (let directory = 0; directory < this.#directories; directory++) {
+      if (!this.has(directory) || (this.directoryFlags(directory) & directoryFlags.unsaved) === 0) continue;
+      this.setDirectoryFlags(directory, 0, directoryFlags.unsaved);
+      numbers.push(directory);
+    }
+    return numbers;
+  }
+
+  /** The same tree without waste, directories numbered anew in the order of a walk. */
+  compacted(): TreeTable {
+    const table = TreeTable.empty();
+    const list = new RowList();
+    const stack: { readonly from: number; readonly to: number }[] = [{ from: 0, to: 0 }];
+    for (let next = stack.pop(); next !== undefined; next = stack.pop()) {
+      const { from, to } = next;
+      const below: typeof stack = [];
+      list.clear();
+      const count = this.rowCount(from);
+      for (let i = 0, row = this.rows(from); i < count; i++, row += rowBytes) {
+        const copy = list.copyRow(this, from, row);
+        if (this.kind(row) !== kinds.directory) continue;
+        const child = table.addDirectory(to, i);
+        list.setExtra(copy, child);
+        below.push({ from: this.extra(row), to: child });
+      }
+      table.setRows(to, list);
+      table.setDirectoryStamps(to, this.directoryIno(from), this.directoryMtime(from), this.directoryCtime(from));
+      this.bytes.copy(table.bytes, table.treeId(to), this.treeId(from), this.treeId(from) + 32);
+      table.setDirectoryFlags(to, this.directoryFlags(from) | directoryFlags.unsaved);
+      table.setDirectoryLook(to, this.directoryLook(from));
+      stack.push(...below.reverse());
+    }
+    return table;
+  }
+
+  /**
+   * A table from records end to end, later ones in the place of earlier ones of the same number; takes the buffer over.
+   * Records start at byte 8. Throws `FormatError` unless they make one tree.
+   */
+  static fromRecords(arena: SharedArrayBuffer, end: number): TreeTable {
+    const table = new TreeTable(arena, sharedWords(64 * linkWords), 0, end);
+    let at = 8;
+    while (at < end) {
+      if (at + headerBytes > end) throw new FormatError("ends inside a record");
+      const number = table.#u32[(at + header.number) >> 2] as number;
+      const bytes = table.#u32[(at + header.bytes) >> 2] as number;
+      const used =
+        headerBytes +
+        (table.#u32[(at + header.rows) >> 2] as number) * rowBytes +
+        (table.#u32[(at + header.names) >> 2] as number);
+      if (bytes % 8 !== 0 || bytes < used || at + bytes > end || number > end / headerBytes) {
+        throw new FormatError("a record is longer than what is there");
+      }
+      while (number * linkWords >= table.#links.length) {
+        const larger = sharedWords(table.#links.length * 2);
+        larger.set(table.#links);
+        table.#links = larger;
+      }
+      const link = number * linkWords;
+      const earlier = table.#links[link] as number;
+      if (earlier !== noDirectory) table.#wasted += table.#u32[(earlier * 8 + header.bytes) >> 2] as number;
+      table.#links[link] = at / 8;
+      table.#directories = Math.max(table.#directories, number + 1);
+      at += bytes;
+    }
+    table.#linkUp();
+    return table;
+  }
+
+  /** Finds every directory's parent, and drops the records that nothing leads to any more. */
+  #linkUp(): void {
+    if (this.#directories === 0 || !this.has(0)) throw new FormatError("has no root");
+    const reached = new Uint8Array(this.#directories);
+    reached[0] = 1;
+    this.#live = 0;
+    for (let directory = 0; directory < this.#directories; directory++) {
+      if (!this.has(directory)) continue;
+      if (reached[directory] !== 1) {
+        this.#wasted += this.#u32[(this.record(directory) + header.bytes) >> 2] as number;
+        this.#links[directory * linkWords] = noDirectory;
+        continue;
+      }
+      this.#live++;
+      const look = this.record(directory) + header.look;
+      this.bytes[look] = looks.none;
+      this.setDirectoryFlags(directory, 0, transientFlags);
+      const count = this.rowCount(directory);
+      const names = this.#u32[(this.record(directory) + header.names) >> 2] as number;
+      for (let i = 0, row = this.rows(directory); i < count; i++, row += rowBytes) {
+        this.setFlags(row, 0, transientFlags);
+        const own = this.kind(row) === kinds.symlink ? this.extra(row) : 0;
+        if ((this.#u32[(row + field.nameAt) >> 2] as number) + this.nameLength(row) + own > names) {
+          throw new FormatError("a name is longer than what is there");
+        }
+        if (this.kind(row) !== kinds.directory) continue;
+        const child = this.extra(row);
+        // A parent has the smaller number, so one pass reaches all, and none twice.
+        if (child <= directory || child >= this.#directories || !this.has(child) || reached[child] === 1) {
+          throw new FormatError("its directories make no tree");
+        }
+        reached[child] = 1;
+        this.#links[child * linkWords + 1] = directory;
+        this.#links[child * linkWords + 2] = i;
+      }
+    }
+  }
+
+  #allocate(length: number): number {
+    const at = this.#end;
+    if (at + length > this.#arena.byteLength) {
+      const larger = new SharedArrayBuffer(
+        Math.max(padded(at + length), Math.ceil((this.#arena.byteLength * 1.5) / 8) * 8),
+      );
+      Buffer.from(larger).set(this.bytes.subarray(0, at));
+      this.#arena = larger;
+      this.bytes = Buffer.from(larger);
+      this.#u16 = new Uint16Array(larger);
+      this.#u32 = new Uint32Array(larger);
+      this.#f64 = new Float64Array(larger);
+    }
+    this.#end = at + length;
+    return at;
+  }
+}
+
+/** The rows of one directory while they are put together, in byte order of their names. */
+export class RowList {
+  rows = Buffer.alloc(64 * rowBytes);
+  names = Buffer.allocUnsafe(4096);
+  count = 0;
+  namesLength = 0;
+
+  clear(): void {
+    this.count = 0;
+    this.namesLength = 0;
+  }
+
+  /** A row with nothing but its name (and target); returns where it starts in `rows`. */
+  add(kind: number, name: Uint8Array, isRaw: boolean, target?: Uint8Array): number {
+    invariant(name.length > 0 && name.length <= 0xffff, "BUG: a file name is longer than any file system's");
+    const at = this.#next();
+    this.rows.fill(0, at, at + rowBytes);
+    this.rows.writeUInt32LE(this.#addName(name), at + field.nameAt);
+    this.rows.writeUInt16LE(name.length, at + field.nameLength);
+    this.rows[at + field.kind] = kind;
+    if (isRaw) this.rows[at + field.flags] = rowFlags.rawName;
+    if (target !== undefined) {
+      this.#addName(target);
+      this.rows.writeUInt32LE(target.length, at + field.extra);
+    }
+    return at;
+  }
+
+  /** A copy of a row of a table; returns where it starts in `rows`. */
+  copyRow(table: TreeTable, directory: number, row: number): number {
+    const at = this.#next();
+    table.bytes.copy(this.rows, at, row, row + rowBytes);
+    const start = table.nameStart(directory, row);
+    const own = table.kind(row) === kinds.symlink ? table.extra(row) : 0;
+    const length = table.nameLength(row) + own;
+    this.rows.writeUInt32LE(this.#addName(table.bytes.subarray(start, start + length)), at + field.nameAt);
+    return at;
+  }
+
+  setStamps(at: number, size: number, mtimeMs: number, ctimeMs: number, ino: number): void {
+    this.rows.writeDoubleLE(size, at + field.size);
+    this.rows.writeDoubleLE(mtimeMs, at + field.mtime);
+    this.rows.writeDoubleLE(ctimeMs, at + field.ctime);
+    this.rows.writeDoubleLE(ino, at + field.ino);
+  }
+
+  setMode(at: number, mode: number): void {
+    this.rows.writeUInt16LE(mode, at + field.mode);
+  }
+
+  setExtra(at: number, extra: number): void {
+    this.rows.writeUInt32LE(extra, at + field.extra);
+  }
+
+  setClass(at: number, omission: number): void {
+    this.rows[at + field.class] = omission;
+  }
+
+  setLook(at: number, look: number): void {
+    this.rows[at + field.look] = look;
+  }
+
+  addFlags(at: number, flags: number): void {
+    this.rows[at + field.flags] = (this.rows[at + field.flags] as number) | flags;
+  }
+
+  kind = (index: number): number => this.rows[index * rowBytes + field.kind] as number;
+  extra = (index: number): number => this.rows.readUInt32LE(index * rowBytes + field.extra);
+
+  #next(): number {
+    const at = this.count * rowBytes;
+    if (at + rowBytes > this.rows.length) this.rows = grown(this.rows, at);
+    this.count++;
+    return at;
+  }
+
+  #addName(bytes: Uint8Array): number {
+    const at = this.namesLength;
+    while (at + bytes.length > this.names.length) this.names = grown(this.names, at);
+    this.names.set(bytes, at);
+    this.namesLength += bytes.length;
+    return at;
+  }
+}
+
+function grown(buffer: Buffer, used: number): Buffer<ArrayBuffer> {
+  const larger = Buffer.alloc(buffer.length * 2);
+  buffer.copy(larger, 0, 0, used);
+  return larger;
+}
+
+const sharedWords = (count: number): Int32Array => new Int32Array(new SharedArrayBuffer(count * 4));
+const padded = (length: number): number => Math.ceil(length / 8) * 8;
