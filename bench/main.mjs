@@ -11,11 +11,12 @@
  */
 import fs from "node:fs";
 import { parseArgs } from "node:util";
+import { makeBuild, takeBuild } from "./build.mjs";
 import { closeBench, makeBench } from "./bench.mjs";
 import { describeMachine, load } from "./machine.mjs";
 import * as operation from "./operations.mjs";
 import { namesFrom, wholeNumber } from "./options.mjs";
-import { build, withPlace } from "./place.mjs";
+import { withPlace } from "./place.mjs";
 import { json, markdown } from "./report.mjs";
 import { findKinds } from "./subjects/index.mjs";
 import { judge } from "./targets.mjs";
@@ -45,16 +46,17 @@ const plans = {
   bigfile: [captureFirst, captureUnchanged, materialize, overwrite],
 };
 
-if (!values["no-build"]) build();
-const { kinds, versions, absent } = findKinds();
+if (!values["no-build"]) makeBuild();
 const samples = [];
 const made = [];
 let machine;
+let present;
 await withPlace(values.dir, async (place) => {
   machine = describeMachine(place);
+  present = findKinds(takeBuild(place));
   for (const name of names) {
     tell(`${name}: making the tree`);
-    const bench = makeBench({ place, name, kinds, rounds: runs, samples });
+    const bench = makeBench({ place, name, kinds: present.kinds, rounds: runs, samples });
     made.push({ name, description: describeTree(bench.tree, name), files: bench.tree.files, bytes: bench.tree.bytes });
     for (const step of plans[name]) {
       tell(`${name}: ${step.name}`);
@@ -63,6 +65,7 @@ await withPlace(values.dir, async (place) => {
     await closeBench(bench);
   }
 });
+const { kinds, versions, absent } = present;
 const verdicts = judge(samples);
 const run = {
   machine: { ...machine, loadAtEnd: load() },

@@ -1,16 +1,10 @@
-/** Where a run takes place: a fresh build, and a directory of its own. */
-import { spawnSync } from "node:child_process";
+/** Where a run takes place: a directory of its own. */
 import fs from "node:fs";
 import path from "node:path";
 
 const repository = new URL("..", import.meta.url).pathname;
 /** ext4 keeps the inodes of removed files from being used again for so long. */
 const restMs = 300_000;
-
-export function build() {
-  const { status } = spawnSync("npm", ["run", "--silent", "build"], { cwd: repository, stdio: "inherit" });
-  if (status !== 0) throw new Error("the build failed, so there is nothing to measure");
-}
 
 /**
  * Works in a new directory below `dir` and removes it at the end, never before: creating files beside freshly removed ones is

@@ -2,19 +2,20 @@
 import { inProcessTable, operationsTable, table } from "./tables.mjs";
 
 /** Said with every table of numbers, since numbers without it mislead. */
-const method = `Medians; in brackets the median of ratios to git in the same rounds. Subjects take turns within each round, in another order
-each time, in fresh directories; the disk is drained before each measurement. Captures after edits wait until stamps of files
-are old enough to be trusted, by git as well as by looprig; the wait is not timed. The page cache is warm. Stores are measured
-at rest and whole: looprig's and git's with their indexes of stamps, restic's and borg's without the caches they keep elsewhere.
+const method = `Medians; in brackets the median of ratios to git in the same rounds. Subjects take turns within each round, in another
+order each time, in fresh directories; the disk is drained before each measurement. Captures after edits wait until stamps
+of files are old enough to be trusted, by git as well as by looprig; the wait is not timed. The page cache is warm. Stores
+are measured at rest and whole: looprig's and git's with their indexes of stamps, restic's and borg's without the caches
+they keep elsewhere. Memory and waiting are those of the worst round.
 
-What the others do and do not do: looprig syncs packs, index and pins to disk before it answers; git syncs no loose objects by
-default, tar and \`cp\` sync nothing. git stores no empty directories and only one of the permission bits. tar stores everything again each time, and
-equal files twice. borg runs unencrypted; restic encrypts always. "In process" is a call in a process that goes on and has looked before; git, restic,
-borg and tar are processes each time, which is how they are used. looprig's workspace also takes leases, journals, and its undo
-captures the tree before and after.
+What the others do and do not do: looprig syncs packs, index and pins to disk before it answers; git syncs no loose objects
+by default, tar and \`cp\` sync nothing. git stores no empty directories and one permission bit. tar stores everything again
+each time, and equal files twice. borg runs unencrypted; restic always encrypts. "In process" is a call in a process that
+goes on and has looked before; git, restic, borg and tar start anew each time, which is how they are used. looprig's
+workspace also takes leases and journals, and its undo captures the tree before and after.
 
-Not measured: a cold page cache, slow disks and network file systems, many writers at once, other operating systems, inserts in the middle of large
-files, stores with thousands of snapshots, collecting garbage.`;
+Not measured: a cold page cache, slow disks and network file systems, many writers at once, other operating systems, inserts
+in the middle of large files, stores with thousands of snapshots, collecting garbage.`;
 
 /** `kinds` are those that took part, in the order of columns. */
 export function markdown(run, kinds) {

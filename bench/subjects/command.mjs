@@ -1,14 +1,19 @@
 /** looprig as people call it in a shell: a new process for each command. */
 import { spawnSync } from "node:child_process";
 import fs from "node:fs";
+import path from "node:path";
 import { run, timed } from "../measure/commands.mjs";
 
-const entry = new URL("../../dist/cli/main.js", import.meta.url).pathname;
 const peakReporter = new URL("../measure/report-peak-memory.mjs", import.meta.url).href;
 
-export const command = { key: "command", title: "looprig, new process", version: () => "this build", open };
+export const commandOf = ({ dist }) => ({
+  key: "command",
+  title: "looprig, new process",
+  version: () => "this build",
+  open: (place) => open({ ...place, entry: path.join(dist, "cli", "main.js") }),
+});
 
-function open({ tree, store }) {
+function open({ tree, store, entry }) {
   const looprig = (args, { nodeOptions = [], home = store, more = {} } = {}) =>
     run(process.execPath, [...nodeOptions, entry, ...args], {
       cwd: tree,

@@ -1,10 +1,11 @@
-/** The process that hosts one layer of the library: `in-process-host.mjs LAYER TREE STORE`, asked over IPC, one thing at a time. */
+/** The process that hosts one layer of the library: `in-process-host.mjs LAYER DIST TREE STORE`, asked over IPC, one thing at a time. */
+import path from "node:path";
+import { pathToFileURL } from "node:url";
 import { measureInProcess } from "../measure/in-process.mjs";
 
-const [layer, tree, store] = process.argv.slice(2);
-const dist = new URL("../../dist/", import.meta.url);
-const { openLocalStorage } = await import(new URL("storage-local/index.js", dist));
-const { createWorkspaceStore, openWorkspace } = await import(new URL("index.js", dist));
+const [layer, dist, tree, store] = process.argv.slice(2);
+const { openLocalStorage } = await import(pathToFileURL(path.join(dist, "storage-local", "index.js")));
+const { createWorkspaceStore, openWorkspace } = await import(pathToFileURL(path.join(dist, "index.js")));
 
 const layers = { engine: hostEngine, workspace: hostWorkspace };
 const methods = layers[layer]();

@@ -9,20 +9,20 @@ import { fork } from "node:child_process";
 
 const host = new URL("in-process-host.mjs", import.meta.url);
 
-const layer = (key, title, methods) => ({
+const layer = (key, title, methods) => (build) => ({
   key,
   title,
   version: () => "this build",
-  open: (place) => open(key, place, methods),
+  open: (place) => open(key, { ...place, ...build }, methods),
 });
 
-export const engine = layer("engine", "looprig engine, in process", ["first", "capture", "materialize"]);
-export const workspace = layer("workspace", "looprig workspace, in process", [
+export const engineOf = layer("engine", "looprig engine, in process", ["first", "capture", "materialize"]);
+export const workspaceOf = layer("workspace", "looprig workspace, in process", [
   ...["first", "capture", "turn", "undo", "materialize"],
 ]);
 
-async function open(key, { tree, store }, methods) {
-  const child = fork(host, [key, tree, store], { stdio: ["ignore", "inherit", "inherit", "ipc"] });
+async function open(key, { tree, store, dist }, methods) {
+  const child = fork(host, [key, dist, tree, store], { stdio: ["ignore", "inherit", "inherit", "ipc"] });
   const ended = new Promise((resolve) => child.once("exit", resolve));
   const ask = (method, ...args) =>
     new Promise((resolve, reject) => {

@@ -18,17 +18,17 @@
  *   close()
  */
 import { borg } from "./borg.mjs";
-import { command, nodeStart } from "./command.mjs";
+import { commandOf, nodeStart } from "./command.mjs";
 import { git } from "./git.mjs";
-import { engine, workspace } from "./in-process.mjs";
+import { engineOf, workspaceOf } from "./in-process.mjs";
 import { copy, find } from "./limits.mjs";
 import { restic } from "./restic.mjs";
 import { tarGzip, tarZstd } from "./tar.mjs";
 
-const all = [engine, workspace, command, git, restic, borg, tarGzip, tarZstd, copy, find, nodeStart];
-
 /** Those that are installed here, with their versions, and the names of those that are not. */
-export function findKinds() {
+export function findKinds(build) {
+  const ours = [engineOf(build), workspaceOf(build), commandOf(build)];
+  const all = [...ours, git, restic, borg, tarGzip, tarZstd, copy, find, nodeStart];
   const versions = new Map(all.map((kind) => [kind, kind.version()]));
   const present = all.filter((kind) => versions.get(kind) !== undefined);
   if (!present.includes(git)) throw new Error("git is not installed: without it there is nothing to compare with");
