@@ -31,6 +31,7 @@ export function composeStorage({ sessions, snapshots, rootLeases }: StorageParts
       ...new Set([sessions, snapshots, rootLeases].flatMap((part) => [...part.persistencePaths()])),
     ],
     spoolDir: snapshots.spoolDir,
+    disk: snapshots.disk,
     close,
     [Symbol.asyncDispose]: close,
   });

@@ -10,7 +10,7 @@ import type { CaptureSettings } from "../workspace/index.js";
 /** What of a storage keeps sessions: journals, their leases, the catalog. Any storage will do. */
 export type SessionStoreParts = Pick<Storage, "ledger" | "leaser" | "kv" | "blobs" | "persistencePaths">;
 /** What of a storage keeps captured trees, and what else belongs to a root. Any storage will do. */
-export type WorkspaceStoreParts = Pick<Storage, "kv" | "blobs" | "locality" | "persistencePaths" | "spoolDir">;
+export type WorkspaceStoreParts = Pick<Storage, "kv" | "blobs" | "locality" | "persistencePaths" | "spoolDir" | "disk">;
 /** What of a storage hands out the leases of roots. Any storage will do; it also says where they lie (B1). */
 export type LeaserParts = Pick<Storage, "leaser" | "persistencePaths">;
 

@@ -1,20 +1,21 @@
 /**
  * Blobs as files. Write order: bytes to a new file in `tmp/`, sync, link to the blob's name (which never replaces one),
- * sync the directory that holds the name. A crash leaves a file in `tmp/`, swept at some later opening, and nothing else.
+ * sync the directory that holds the name. A crash leaves a file in `tmp/`, which `strays.ts` removes, and nothing else.
  *
  * Directories below `blobs/` are made when needed and never removed, so that one known to be durable stays so.
  */
-import { randomBytes } from "node:crypto";
 import fs from "node:fs";
 import path from "node:path";
-import { errnoOf, isMissing, pacer, temporaryPrefix, writeAll } from "../core/index.js";
+import { errnoOf, isMissing, pacer, writeAll } from "../core/index.js";
 import type { Abortable, FileSystem } from "../core/index.js";
 import { blobMissing, checkCount, checkKey, checkPrefix, checkPut } from "../storage/index.js";
 import type { Blobs, StorageKey } from "../storage/index.js";
 import { blobPath, keyOf, keyPrefixOf } from "./blob-paths.js";
+import type { DiskReserve } from "./disk-reserve.js";
 import { storageFailure } from "./failures.js";
 import type { StateDatabase } from "./state-database.js";
 import type { StateDirectory } from "./state-directory.js";
+import { temporaryNames } from "./strays.js";
 
 const { O_RDONLY, O_WRONLY, O_CREAT, O_EXCL, O_NOFOLLOW, O_DIRECTORY } = fs.constants;
 
@@ -25,10 +26,12 @@ export function createLocalBlobs(
   fileSystem: FileSystem,
   directory: StateDirectory,
   guard: StateDatabase["guard"],
+  reserve: DiskReserve,
 ): Blobs {
   const root = directory.blobsDir;
   const fileOf = (key: StorageKey): string => path.join(root, ...blobPath(key));
   const durable = new Set<string>([root]);
+  const temporaryName = temporaryNames(fileSystem, process.pid);
 
   /** Runs a call on the disk: refuses a state directory that went away, and names what the system said. */
   const onDisk = async <T>(
@@ -73,7 +76,7 @@ export function createLocalBlobs(
   };
 
   const writeTemporary = async (chunks: readonly Uint8Array[], signal: AbortSignal | undefined): Promise<string> => {
-    const temporary = path.join(directory.temporaryDir, `${temporaryPrefix}${randomBytes(9).toString("hex")}`);
+    const temporary = path.join(directory.temporaryDir, temporaryName());
     const fd = fileSystem.open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0o600);
     try {
       try {
@@ -122,6 +125,10 @@ export function createLocalBlobs(
         const dir = path.dirname(file);
         let created = false;
         if (sizeOf(file) === undefined) {
+          if (options?.sparing === true) {
+            reserve.assertRoom(chunks.reduce((sum, chunk) => sum + chunk.length, 0));
+            reserve.ensureFile();
+          }
           const temporary = await writeTemporary(chunks, options?.signal);
           try {
             await makeDurableDirectory(dir);

@@ -1,9 +1,10 @@
 /** Storage in a directory of this machine (G4). This is an edge: the one place below the command line that reads the environment, for its default directory. */
 import os from "node:os";
 import path from "node:path";
-import { LooprigError, errnoOf, isMissing, nodeFileSystem, temporaryPrefix } from "../core/index.js";
+import { LooprigError, errnoOf, isLooprigError, nodeFileSystem } from "../core/index.js";
 import type { Abortable, FileSystem } from "../core/index.js";
 import type { Storage } from "../storage/index.js";
+import { createDiskReserve } from "./disk-reserve.js";
 import { storageFailure } from "./failures.js";
 import { createLocalBlobs } from "./local-blobs.js";
 import { createLocalKv } from "./local-kv.js";
@@ -13,6 +14,7 @@ import { defaultStateDir } from "./state-dir.js";
 import { openStateDatabase } from "./state-database.js";
 import { prepareStateDirectory } from "./state-directory.js";
 import type { StateDirectory } from "./state-directory.js";
+import { removeStrays } from "./strays.js";
 
 /** What `openLocalStorage` may be given. */
 export interface LocalStorageOptions extends Abortable {
@@ -20,15 +22,17 @@ export interface LocalStorageOptions extends Abortable {
   readonly dir?: string | undefined;
   /** Accepts a network file system, where locks of several machines may not see each other. Default false. */
   readonly allowNetworkFileSystem?: boolean | undefined;
+  /**
+   * How much of the disk captures leave free: below it they fail with `storage.reserve`, and only what a restore overwrites,
+   * journals and collections are still written. Default: 2 % of the volume, at most 256 MiB.
+   */
+  readonly reserveBytes?: number | undefined;
   /** Every effect on files, except those of SQLite, goes through it. Default: the real one. */
   readonly fileSystem?: FileSystem | undefined;
 }
 
 /** Where `openLocalStorage` keeps its state when it is told nothing. Need not exist. */
 export const localStateDir = (): string => defaultStateDir(process.env, process.platform, os.homedir());
-
-/** How old a file that was never published must be before it is swept: older than any write that could still be at it. */
-const temporaryAgeMs = 24 * 60 * 60 * 1000;
 
 /**
  * Opens the state directory, and makes it when it is absent or empty. Several processes, and several storages of one
@@ -66,8 +70,24 @@ export async function openLocalStorage(options: LocalStorageOptions = {}): Promi
   } catch (error) {
     throw storageFailure(error, "open", path.resolve(given), fileSystem);
   }
-  sweepTemporaries(fileSystem, directory, Date.now());
-  const database = await openStateDatabase(fileSystem, directory, { signal: options.signal });
+  const { reserveBytes } = options;
+  if (reserveBytes !== undefined && !(Number.isSafeInteger(reserveBytes) && reserveBytes >= 0)) {
+    throw new LooprigError(
+      "option.invalid",
+      `Cannot open local storage: reserveBytes is ${String(reserveBytes)}, wanted a whole number of bytes`,
+      { field: "reserveBytes", given: String(reserveBytes), wanted: "a whole number of bytes" },
+    );
+  }
+  const reserve = createDiskReserve(fileSystem, directory, reserveBytes);
+  removeStrays(fileSystem, directory, Date.now());
+  let released = false;
+  const openDatabase = () => openStateDatabase(fileSystem, directory, { signal: options.signal });
+  const database = await openDatabase().catch((error: unknown) => {
+    // SQLite needs room for its log even to read.
+    if (!isLooprigError(error, "storage.full") || !reserve.releaseFile()) throw error;
+    released = true;
+    return openDatabase();
+  });
   const leaser = createLocalLeaser(fileSystem, directory, database);
 
   const close = async (): Promise<void> => {
@@ -77,31 +97,37 @@ export async function openLocalStorage(options: LocalStorageOptions = {}): Promi
     } finally {
       database.close();
     }
+    if (released) onDiskQuietly(() => reserve.ensureFile());
   };
   return {
     ledger: createLocalLedger(database),
     leaser,
     kv: createLocalKv(database, directory.databaseFile),
-    blobs: createLocalBlobs(fileSystem, directory, (operation, signal) => database.guard(operation, signal)),
+    blobs: createLocalBlobs(fileSystem, directory, (operation, signal) => database.guard(operation, signal), reserve),
     locality: "local",
     persistencePaths: () => [directory.dir],
     spoolDir: directory.spoolDir,
+    disk: {
+      removeStrays: async () => removeStrays(fileSystem, directory, Date.now()),
+      async withReserve(work) {
+        onDiskQuietly(() => reserve.releaseFileIfFull());
+        try {
+          return await work();
+        } finally {
+          onDiskQuietly(() => reserve.ensureFile());
+        }
+      },
+    },
     close,
     [Symbol.asyncDispose]: close,
   };
 }
 
-/** Removes what killed writers left unpublished. Failures do not matter: it is tried again at the next opening. */
-function sweepTemporaries(fileSystem: FileSystem, directory: StateDirectory, now: number): void {
-  for (const dir of [directory.dir, directory.temporaryDir, directory.leasesDir]) {
-    for (const name of fileSystem.readdir(dir).map(String)) {
-      if (!name.startsWith(temporaryPrefix)) continue;
-      const file = path.join(dir, name);
-      try {
-        if (now - Number(fileSystem.lstat(file).mtimeMs) > temporaryAgeMs) fileSystem.unlink(file);
-      } catch (error) {
-        if (!isMissing(error) && errnoOf(error) === undefined) throw error;
-      }
-    }
+/** The reserve is a precaution: that it cannot be seen to is nothing the call it is for should fail of. */
+function onDiskQuietly(work: () => void): void {
+  try {
+    work();
+  } catch (error) {
+    if (errnoOf(error) === undefined) throw error;
   }
 }

@@ -132,8 +132,13 @@ export interface Blobs {
   /**
    * Creates the blob from the concatenation of `chunks`, visible only when complete and durable. Returns false, and
    * changes nothing, when the key exists (whatever its bytes: callers name blobs by content or at random).
+   * `sparing`: leaves the last of a disk alone, with `storage.reserve`; a storage that has no such thing may ignore it.
    */
-  put(key: StorageKey, chunks: readonly Uint8Array[], options?: Abortable): Promise<boolean>;
+  put(
+    key: StorageKey,
+    chunks: readonly Uint8Array[],
+    options?: Abortable & { readonly sparing?: boolean | undefined },
+  ): Promise<boolean>;
   /** The bytes from `offset` (default 0), `length` of them (default: the rest). `blob.missing`; a range past the end is cut. */
   get(
     key: StorageKey,
@@ -149,6 +154,14 @@ export interface Blobs {
 
 // ── the bundle ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
+/** What a storage on a disk of this machine can do besides. */
+export interface StorageDisk {
+  /** Removes what killed writers left; never a file that a living process may be at. Returns how many. */
+  removeStrays(): Promise<number>;
+  /** Runs `work`, for which a full disk has room: space set aside is given up to it first, and taken back afterwards. */
+  withReserve<T>(work: () => Promise<T>): Promise<T>;
+}
+
 /** The four contracts together, as a rig or a workspace is given them. */
 export interface Storage extends AsyncDisposable {
   readonly ledger: Ledger;
@@ -161,6 +174,8 @@ export interface Storage extends AsyncDisposable {
   persistencePaths(): readonly string[];
   /** A directory for rebuildable per-machine files (stat indexes), or undefined when there is none. */
   readonly spoolDir: string | undefined;
+  /** Absent where the storage has no disk of its own here. */
+  readonly disk?: StorageDisk | undefined;
   /** Idempotent. Open leases are released, and lost to their holders. Calls after it reject with `storage.closed`. */
   close(): Promise<void>;
 }

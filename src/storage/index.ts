@@ -10,6 +10,7 @@ export type {
   Ledger,
   LedgerRecord,
   Storage,
+  StorageDisk,
   StorageKey,
 } from "./contracts.js";
 export {
