@@ -185,7 +185,7 @@ export interface CollectOptions extends Abortable {
   readonly graceMs?: number | undefined;
   /** Packs of which less than this part is in use are written anew. 0 to 1, default 0.6; 0 removes only packs without any use. */
   readonly fill?: number | undefined;
-  /** What may be on the disk beside the store at any moment, in bytes. Default and most 17 MiB: one pack and its index. */
+  /** What may be on the disk beside the store at any moment, in bytes. Default and most 20 MiB: one pack and its index. */
   readonly maxExtraBytes?: number | undefined;
   /** Called at most every 100 ms. */
   readonly onProgress?: ((progress: CollectProgress) => void) | undefined;
@@ -212,13 +212,16 @@ export interface CollectReport {
   readonly repacked: { readonly packs: number; readonly bytes: number };
   /** The most that stood beside the old bytes at any moment. */
   readonly extraBytes: number;
-  /** What pins name and the store does not have, or has damaged. It keeps nothing else from being collected. */
+  /**
+   * Directories that pins reach and the store does not have, with a path and the pin; in a dry run also damaged ones, for which
+   * a collection would be refused; and damaged contents that were met, whose packs were left alone. `verify` looks for all.
+   */
   readonly damaged: readonly {
     readonly object: string;
     readonly path?: WorkspacePath;
     readonly problem: "missing" | "damaged";
-    readonly owner: string;
-    readonly id: string;
+    readonly owner?: string;
+    readonly id?: string;
   }[];
   /** Why less was done than could be: packs were left alone because there was no room to write them anew. */
   readonly stopped: "full" | undefined;

@@ -72,10 +72,12 @@ it("a file of more than a piece is kept in pieces and read back whole", async ()
 it("what vanishes from the store while it is kept is written again", async () => {
   const storage = createMemoryStorage();
   const { ObjectStore } = await import("./object-store.js");
-  const objects = new ObjectStore(storage.blobs);
+  const { Pins } = await import("./pins.js");
+  const { blobs } = storage;
+  const environment = { blobs, objects: new ObjectStore(blobs), pins: new Pins(blobs) };
   const file = { path: "a" as WorkspacePath, bytes: Buffer.from("kept"), mode: 0o644 };
-  const first = await keepFiles({ blobs: storage.blobs, objects }, [file]);
+  const first = await keepFiles(environment, [file]);
   for await (const { key } of storage.blobs.list("packs/")) await storage.blobs.delete(key);
-  expect(await keepFiles({ blobs: storage.blobs, objects }, [file])).toBe(first);
+  expect(await keepFiles(environment, [file])).toBe(first);
   expect(await createWorkspaceStore(storage).has(first)).toBe(true);
 });

@@ -2,18 +2,19 @@
  * Keeps the bytes of single files without a walk: as a small snapshot that holds these paths and nothing else. So what a
  * write is about to replace can be named, pinned, shown and verified like any other tree (U4, G2).
  */
-import { baseName, compareNames, invariant, parentOf, rootPath, StorageError } from "../core/index.js";
-import type { Abortable, SnapshotRef, WorkspacePath } from "../core/index.js";
+import { baseName, compareNames, invariant, parentOf, rootPath, signalOf, StorageError } from "../core/index.js";
+import type { SnapshotRef, WorkspacePath } from "../core/index.js";
 import type { Blobs } from "../storage/index.js";
-import type { ContentId, KeptFile, TreeEntry, TreeId } from "./contracts.js";
+import type { ContentId, KeepOptions, KeptFile, TreeEntry, TreeId } from "./contracts.js";
 import { contentIdOf, encodePieces, encodeSnapshot, objectIdOf, objectOfRef, pieceBytes, refOf } from "./object-ids.js";
 import type { ObjectId } from "./object-ids.js";
 import type { ObjectStore } from "./object-store.js";
 import { PackWriter } from "./pack-writer.js";
+import type { Pins } from "./pins.js";
 import { encodeTree } from "./tree-codec.js";
 import type { NamedEntry } from "./tree-codec.js";
 
-const attemptsMax = 4;
+const attemptsMax = 16;
 
 type Add = (id: ObjectId, bytes: Uint8Array) => Promise<void> | undefined;
 
@@ -24,20 +25,27 @@ export function fileEntryOf(bytes: Uint8Array, mode: number): Extract<TreeEntry,
   return { kind: "file", mode, size: bytes.length, id };
 }
 
-/** Durable on return: packs first, then their indexes, as every capture does it. */
+export interface KeepEnvironment {
+  readonly blobs: Blobs;
+  readonly objects: ObjectStore;
+  readonly pins: Pins;
+}
+
+/** Durable on return: packs, their indexes, the pin, and then a look whether all of it still counts, as every capture does it. */
 export async function keepFiles(
-  { blobs, objects }: { readonly blobs: Blobs; readonly objects: ObjectStore },
+  { blobs, objects, pins }: KeepEnvironment,
   files: readonly KeptFile[],
-  options: Abortable = {},
+  options: KeepOptions = {},
 ): Promise<SnapshotRef> {
-  await objects.load(options);
+  await objects.load(signalOf(options));
   for (let attempt = 1; attempt <= attemptsMax; attempt++) {
     const losses = objects.losses;
     const writer = new PackWriter(blobs, objects);
     const ref = await addAll(files, (id, bytes) => writer.add(id, bytes));
     await writer.flush(options.signal);
-    await objects.refresh(options);
-    // A pack that vanished meanwhile may have held what the writer took for stored (G3).
+    if (options.pin !== undefined) await pins.pin(options.pin, [ref], signalOf(options));
+    await objects.look(signalOf(options));
+    // What vanished or was condemned meanwhile may be what the writer took for stored (G2, G3).
     if (objects.losses === losses) return ref;
   }
   throw new StorageError(

@@ -325,7 +325,8 @@ export function objectDamaged(id: ObjectId, path: WorkspacePath | undefined, cau
   );
 }
 
-function objectMissing(id: ObjectId, path: WorkspacePath | undefined): SnapshotError {
+/** For bytes that are not there. */
+export function objectMissing(id: ObjectId, path: WorkspacePath | undefined): SnapshotError {
   return new SnapshotError(
     "snapshot.object_missing",
     `Cannot read ${subject(id, path)}: it is not in the store; nothing was changed`,

@@ -210,9 +210,7 @@ export class ChangeRecorder {
 
   async #keep(callId: CallId, files: readonly KeptFile[], options: Abortable): Promise<SnapshotRef> {
     const { store } = this.#owned.reader;
-    const ref = await store.keep(files, options);
-    await store.pin({ owner: this.#owned.sessionId, id: callId }, [ref], options);
-    return ref;
+    return store.keep(files, { ...options, pin: { owner: this.#owned.sessionId, id: callId } });
   }
 
   // ── windows ───────────────────────────────────────────────────────────────────────────────────────────────────────

@@ -201,6 +201,8 @@ export class OwnedRoot {
       signal: request.signal,
       strict: this.reader.settings.strict,
       allowLarge: record?.allowLarge ?? false,
+      // What a restore writes over is worth the last of the disk (U4).
+      useReserve: request.trigger === "pre-restore",
     });
     this.directory();
     return result;

@@ -1,0 +1,190 @@
+/** Collection gives back what no pin reaches, and nothing else (G2). */
+import { randomBytes } from "node:crypto";
+import fs from "node:fs";
+import path from "node:path";
+import fc from "fast-check";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { mintSessionId } from "../core/index.js";
+import type { SnapshotRef } from "../core/index.js";
+import { createMemoryStorage } from "../storage/index.js";
+import type { Storage } from "../storage/index.js";
+import type { CollectOptions, CollectReport, WorkspaceStore } from "./contracts.js";
+import { createWorkspaceStore } from "./store.js";
+import { readTree, temporaryDirectory } from "./testing/tree-on-disk.js";
+
+const claim = { sessionId: mintSessionId(), command: "test" };
+const day = 24 * 60 * 60 * 1000;
+
+let base: ReturnType<typeof temporaryDirectory>;
+let root: string;
+let storage: Storage;
+let clock: number;
+beforeEach(() => {
+  base = temporaryDirectory();
+  root = path.join(base.path, "tree");
+  fs.mkdirSync(root);
+  storage = createMemoryStorage();
+  clock = Date.now() + 60_000;
+});
+afterEach(async () => {
+  await storage.close();
+  base.dispose();
+});
+
+const open = (): WorkspaceStore =>
+  createWorkspaceStore(storage, { spoolDir: path.join(base.path, "spool"), now: () => clock });
+const write = (name: string, bytes: string | Uint8Array): void => {
+  fs.writeFileSync(path.join(root, name), bytes);
+};
+async function bytesIn(prefix: string): Promise<number> {
+  let bytes = 0;
+  for await (const { size } of storage.blobs.list(prefix)) bytes += size;
+  return bytes;
+}
+async function keys(prefix: string): Promise<string[]> {
+  const found: string[] = [];
+  for await (const { key } of storage.blobs.list(prefix)) found.push(key);
+  return found;
+}
+const storeBytes = async (): Promise<number> => (await bytesIn("packs/")) + (await bytesIn("index/"));
+let restores = 0;
+async function restored(store: WorkspaceStore, ref: SnapshotRef): Promise<unknown> {
+  const dest = path.join(base.path, `out-${restores++}`);
+  await store.materialize(await store.open(ref), dest);
+  return readTree(dest);
+}
+const collect = (store: WorkspaceStore, options: Partial<CollectOptions> = {}): Promise<CollectReport> =>
+  store.collect({ claim, ...options });
+
+describe("a store with garbage", () => {
+  async function twoCaptures(store: WorkspaceStore): Promise<{ kept: SnapshotRef; tree: unknown }> {
+    write("shared", randomBytes(300_000));
+    write("old", randomBytes(400_000));
+    await store.capture({ root, pin: { owner: "a", id: "1" } });
+    fs.rmSync(path.join(root, "old"));
+    write("new", randomBytes(10_000));
+    const { ref } = await store.capture({ root, pin: { owner: "a", id: "2" } });
+    await store.unpin({ owner: "a", id: "1" });
+    return { kept: ref, tree: readTree(root) };
+  }
+
+  it("is given back a grace period after it was condemned, and not before", async () => {
+    const store = open();
+    const { kept, tree } = await twoCaptures(store);
+    const before = await storeBytes();
+    const first = await collect(store);
+    expect(first.freed.bytes).toBe(0);
+    expect(first.waiting.bytes).toBeGreaterThan(400_000);
+    expect(first.waiting.until).toEqual(new Date(clock + day));
+    clock += day - 1;
+    expect((await collect(store)).freed.bytes).toBe(0);
+    clock += 1;
+    const { freed } = await collect(store);
+    expect(freed.bytes).toBeGreaterThan(400_000);
+    expect(await storeBytes()).toBe(before - freed.bytes);
+    expect(await keys("condemned/")).toEqual([]);
+    expect((await store.verify()).damaged).toEqual([]);
+    expect(await restored(open(), kept)).toEqual(tree);
+  });
+
+  it("is given back at once without a grace, as a dry run says to the byte", async () => {
+    const store = open();
+    const { kept, tree } = await twoCaptures(store);
+    const before = await storeBytes();
+    const dry = await collect(store, { graceMs: 0, dryRun: true });
+    expect(await storeBytes()).toBe(before);
+    expect(await keys("condemned/")).toEqual([]);
+    const done = await collect(store, { graceMs: 0 });
+    expect({ ...done, dryRun: true }).toEqual(dry);
+    expect(done.freed.bytes).toBeGreaterThan(400_000);
+    expect(await storeBytes()).toBe(before - done.freed.bytes);
+    expect(await restored(open(), kept)).toEqual(tree);
+    expect((await collect(store, { graceMs: 0 })).freed).toEqual({ objects: 0, bytes: 0, packs: 0 });
+  });
+
+  it("that is captured again while it is condemned is stored anew and stays", async () => {
+    const store = open();
+    write("a", randomBytes(200_000));
+    const tree = readTree(root);
+    await store.capture({ root, pin: { owner: "a", id: "1" } });
+    await store.unpin({ owner: "a" });
+    await collect(store);
+    const again = await open().capture({ root, pin: { owner: "a", id: "2" } });
+    expect(again.bytesStored).toBeGreaterThan(200_000);
+    expect((await open().capture({ root })).bytesStored).toBe(0);
+    clock += day;
+    expect((await collect(store)).freed.bytes).toBeGreaterThan(200_000);
+    expect(await restored(open(), again.ref)).toEqual(tree);
+    expect((await store.verify()).damaged).toEqual([]);
+  });
+});
+
+it("any captures, pins, unpins and collections leave everything pinned whole and nothing else", async () => {
+  const step = fc.oneof(
+    {
+      weight: 4,
+      arbitrary: fc.record({
+        do: fc.constant("write" as const),
+        name: fc.nat(5),
+        size: fc.nat(90_000),
+        seed: fc.nat(9),
+      }),
+    },
+    { weight: 4, arbitrary: fc.record({ do: fc.constant("capture" as const), id: fc.nat(4), fresh: fc.boolean() }) },
+    { weight: 2, arbitrary: fc.record({ do: fc.constant("unpin" as const), id: fc.nat(4) }) },
+    { weight: 1, arbitrary: fc.record({ do: fc.constant("leave" as const) }) },
+    {
+      weight: 2,
+      arbitrary: fc.record({
+        do: fc.constant("collect" as const),
+        hours: fc.constantFrom(0, 5, 24),
+        now: fc.boolean(),
+      }),
+    },
+  );
+  await fc.assert(
+    fc.asyncProperty(fc.array(step, { minLength: 5, maxLength: 40 }), async (steps) => {
+      storage = createMemoryStorage();
+      let store = open();
+      const pinned = new Map<number, Map<SnapshotRef, unknown>>();
+      for (const each of steps) {
+        clock += 1000;
+        switch (each.do) {
+          case "write":
+            write(String(each.name), Buffer.alloc(each.size, `${each.seed} ${each.size % 7} `));
+            break;
+          case "capture": {
+            if (each.fresh) store = open();
+            const { ref } = await store.capture({ root, pin: { owner: "o", id: String(each.id) } });
+            pinned.set(each.id, (pinned.get(each.id) ?? new Map<SnapshotRef, unknown>()).set(ref, readTree(root)));
+            break;
+          }
+          case "leave":
+            // What a cancelled or killed capture leaves.
+            await store.capture({ root });
+            break;
+          case "unpin":
+            await store.unpin({ owner: "o", id: String(each.id) });
+            pinned.delete(each.id);
+            break;
+          case "collect": {
+            clock += each.hours * 3_600_000;
+            const options = each.now ? { graceMs: 0, fill: 1 } : { fill: 1 };
+            const dry = await collect(store, { ...options, dryRun: true });
+            expect({ ...(await collect(store, options)), dryRun: true }).toEqual(dry);
+            if (each.now) {
+              expect((await store.stats()).objects.garbage).toBe(0);
+            }
+          }
+        }
+      }
+      expect((await open().verify()).damaged).toEqual([]);
+      for (const trees of pinned.values()) {
+        for (const [ref, tree] of trees) expect(await restored(store, ref)).toEqual(tree);
+      }
+      fs.rmSync(root, { recursive: true });
+      fs.mkdirSync(root);
+    }),
+    { numRuns: 40 },
+  );
+});

@@ -1,0 +1,52 @@
+/** What lies in the store: every pack with its objects, and what stands there without its other half. */
+import type { Abortable } from "../core/index.js";
+import type { Blobs } from "../storage/index.js";
+import { packCopies } from "./collect-plan.js";
+import type { PackCopies } from "./collect-plan.js";
+import type { DigestTable } from "./digest-table.js";
+import { indexKey, packKey } from "./object-store.js";
+import type { ObjectStore } from "./object-store.js";
+
+export interface Inventory {
+  readonly packs: readonly PackCopies[];
+  /** Indexes whose pack is gone, which prove nothing. */
+  readonly strayIndexes: readonly { readonly key: string; readonly bytes: number }[];
+  /** Of all blobs of the store. */
+  readonly bytes: number;
+}
+
+/** Takes every object of the store into `ids`; those that are there already keep their numbers. */
+export async function takeInventory(
+  blobs: Blobs,
+  objects: ObjectStore,
+  ids: DigestTable,
+  options: Abortable,
+): Promise<Inventory> {
+  const packs: PackCopies[] = [];
+  // Indexes before packs: an index is published after its pack, so the pack of a listed one is listed or gone.
+  const indexes = await sizes(blobs, indexKey(""), options);
+  const packSizes = await sizes(blobs, packKey(""), options);
+  let bytes = [...indexes.values(), ...packSizes.values()].reduce((sum, size) => sum + size, 0);
+  for (const prefix of ["roots/", "condemned/"]) {
+    for (const size of (await sizes(blobs, prefix, options)).values()) bytes += size;
+  }
+  for (const packId of objects.packIds) {
+    options.signal?.throwIfAborted();
+    const indexBytes = indexes.get(packId);
+    if (indexBytes === undefined || !packSizes.has(packId)) continue;
+    const rows = await objects.rowsOf(packId);
+    if (rows !== undefined) packs.push(packCopies(ids, rows, indexBytes));
+  }
+  const strayIndexes = [...indexes]
+    .filter(([packId]) => !packSizes.has(packId))
+    .map(([packId, size]) => ({ key: indexKey(packId), bytes: size }));
+  return { packs, strayIndexes, bytes };
+}
+
+async function sizes(blobs: Blobs, prefix: string, options: Abortable): Promise<ReadonlyMap<string, number>> {
+  const found = new Map<string, number>();
+  for await (const { key, size } of blobs.list(prefix, { signal: options.signal })) {
+    found.set(key.slice(prefix.length), size);
+  }
+  return found;
+}

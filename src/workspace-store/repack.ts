@@ -1,0 +1,140 @@
+/**
+ * Writes what must stay of some packs into one new pack. Every object is checked against its digest on the way; blocks of
+ * which everything stays are copied as they are. Nothing is published here.
+ */
+import { isLooprigError } from "../core/index.js";
+import type { Abortable } from "../core/index.js";
+import type { Blobs } from "../storage/index.js";
+import { BlockBuilder } from "./block-builder.js";
+import { FormatError } from "./byte-codec.js";
+import { fates, rowBytes } from "./collect-plan.js";
+import type { JudgedPack, PackBlock } from "./collect-plan.js";
+import type { DigestTable } from "./digest-table.js";
+import { packKey } from "./object-store.js";
+import { objectIdOf } from "./object-ids.js";
+import type { ObjectId } from "./object-ids.js";
+import { decodeBlock } from "./pack-codec.js";
+import type { EncodedBlock } from "./pack-codec.js";
+
+const staysInPack = (fate: number | undefined): boolean =>
+  fate === fates.kept || fate === fates.waiting || fate === fates.loose;
+
+/** A pack that holds an object that must stay and does not match its digest: it is left alone. */
+export class DamagedPackError extends Error {
+  override readonly name = "DamagedPackError";
+  constructor(readonly object: ObjectId) {
+    super(`holds the damaged object ${object}`);
+  }
+}
+
+/** The most bytes that a pack and index of what stays of this one can have. */
+export function stayingBytesMax({ blocks, lengths, fates: fateOf }: JudgedPack): number {
+  let bytes = 0;
+  for (const { storedLength, first, end } of blocks) {
+    let raw = 0;
+    let staying = 0;
+    for (let i = first; i < end; i++) {
+      if (!staysInPack(fateOf[i])) continue;
+      staying++;
+      raw += lengths[i] as number;
+    }
+    if (staying > 0) bytes += (staying === end - first ? storedLength : raw) + staying * rowBytes + 64;
+  }
+  return bytes + 256;
+}
+
+/** The decoded bytes of a block in the store. Throws `FormatError` when they cannot be had. */
+export async function readBlock(
+  blobs: Blobs,
+  packId: string,
+  block: PackBlock,
+  options: Abortable,
+): Promise<BlockBytes> {
+  try {
+    const stored = await blobs.get(packKey(packId), {
+      signal: options.signal,
+      offset: block.offset,
+      length: block.storedLength,
+    });
+    return { stored, raw: await decodeBlock(block.codec, stored, block.rawLength) };
+  } catch (error) {
+    if (isLooprigError(error, "blob.missing")) throw new FormatError("its pack is gone", { cause: error });
+    throw error;
+  }
+}
+
+interface BlockBytes {
+  readonly stored: Uint8Array;
+  readonly raw: Buffer;
+}
+
+/** Gathers blocks for one new pack. */
+export class Repacker {
+  readonly #blobs: Blobs;
+  readonly #ids: DigestTable;
+  readonly #options: Abortable;
+  readonly #blocks: EncodedBlock[] = [];
+  readonly #builder = new BlockBuilder((block) => {
+    this.#blocks.push(block);
+  });
+
+  constructor(blobs: Blobs, ids: DigestTable, options: Abortable) {
+    this.#blobs = blobs;
+    this.#ids = ids;
+    this.#options = options;
+  }
+
+  /** Takes what stays of a pack, all or nothing. Throws `DamagedPackError`. `onKept` hears of each live object that was checked. */
+  async add(pack: JudgedPack, onKept: (number: number) => void): Promise<void> {
+    const whole: EncodedBlock[] = [];
+    const single: { id: ObjectId; bytes: Buffer }[] = [];
+    for (const block of pack.blocks) {
+      const staying: number[] = [];
+      for (let i = block.first; i < block.end; i++) if (staysInPack(pack.fates[i])) staying.push(i);
+      const first = staying[0];
+      if (first === undefined) continue;
+      const { stored, raw } = await this.#read(pack, block, first);
+      const found = this.#checked(pack, block, raw, staying);
+      if (staying.length === block.end - block.first) {
+        const { codec, rawLength } = block;
+        const lengths = found.map(({ bytes }) => bytes.length);
+        whole.push({ codec, stored, rawLength, ids: found.map(({ id }) => id), lengths });
+      } else single.push(...found);
+    }
+    this.#blocks.push(...whole);
+    for (const { id, bytes } of single) this.#builder.add(id, bytes);
+    for (let i = 0; i < pack.numbers.length; i++) {
+      if (pack.fates[i] === fates.kept) onKept(pack.numbers[i] as number);
+    }
+  }
+
+  /** All blocks. */
+  finish(): readonly EncodedBlock[] {
+    this.#builder.close();
+    return this.#blocks;
+  }
+
+  async #read(pack: JudgedPack, block: PackBlock, first: number): Promise<BlockBytes> {
+    try {
+      return await readBlock(this.#blobs, pack.packId, block, this.#options);
+    } catch (error) {
+      if (error instanceof FormatError) throw new DamagedPackError(this.#ids.hex(pack.numbers[first] as number));
+      throw error;
+    }
+  }
+
+  #checked(pack: JudgedPack, block: PackBlock, raw: Buffer, staying: readonly number[]) {
+    const found: { id: ObjectId; bytes: Buffer }[] = [];
+    let at = 0;
+    let next = 0;
+    for (let i = block.first; i < block.end; i++) {
+      const bytes = raw.subarray(at, (at += pack.lengths[i] as number));
+      if (staying[next] !== i) continue;
+      next++;
+      const id = this.#ids.hex(pack.numbers[i] as number);
+      if (objectIdOf(bytes) !== id) throw new DamagedPackError(id);
+      found.push({ id, bytes });
+    }
+    return found;
+  }
+}
