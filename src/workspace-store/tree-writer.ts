@@ -191,7 +191,7 @@ export class TreeWriter implements Disposable {
 
   async #readSmall(file: PlannedFile): Promise<Buffer> {
     const { id, size } = file.entry;
-    const bytes = await this.#objects.read(id, { signal: this.#signal, path: file.parent.path });
+    const bytes = await this.#objects.read(id, { signal: this.#signal, path: pathOf(file) });
     if (bytes.length !== size) throw objectDamaged(id, pathOf(file));
     return bytes;
   }
@@ -265,9 +265,15 @@ export class TreeWriter implements Disposable {
         this.#attempt(() => this.#fs.unlink(this.#directory(parent).at(name)));
       }
     }
-    for (const { parent, name } of made.reverse()) {
+    for (const { parent, name, index } of made.reverse()) {
       await pace();
-      if (parent !== undefined) this.#attempt(() => this.#fs.rmdir(this.#directory(parent).at(name)));
+      if (parent === undefined) continue;
+      this.#attempt(() => {
+        const handle = this.#directory(parent);
+        const { dev, ino } = handle.lstat(name);
+        const place = this.#places[index];
+        if (dev === place?.dev && ino === place.ino) this.#fs.rmdir(handle.at(name));
+      });
     }
   }
 
