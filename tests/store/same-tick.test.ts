@@ -88,29 +88,39 @@ describe("during a capture", () => {
     const file = place.at("a");
     let calls = 0;
     let at = Infinity;
-    let text = "";
+    /** What the file holds now, and what the write that is due will make of it. */
+    let present = "0000 AAAA";
+    let next = present;
+    const write = (): void => {
+      rewrites["in place, times put back"]?.(file, next);
+      present = next;
+    };
     const fileSystem = interceptFileSystem(base, () => {
-      if (++calls === at) rewrites["in place, times put back"]?.(file, text);
+      if (++calls === at) write();
     });
     const store = createWorkspaceStore(createMemoryStorage(), { fileSystem, spoolDir: place.stateDir });
-    fs.writeFileSync(file, "0000 AAAA");
-    at = 0;
-    await store.scan({ root: place.root });
-    const callsOfOne = calls;
+    const scan = async (): Promise<string> => {
+      calls = 0;
+      return idIn((await store.scan({ root: place.root })).tree);
+    };
+    fs.writeFileSync(file, present);
+    await scan();
+    let callsOfOne = calls;
     expect(callsOfOne).toBeGreaterThan(5);
     const missed: number[] = [];
     let fell = 0;
     for (let round = 1; round <= rounds; round++) {
-      const before = text;
-      text = `${String(round).padStart(4, "0")} CCCC`;
-      calls = 0;
+      const before = present;
+      next = `${String(round).padStart(4, "0")} CCCC`;
       at = 1 + (round % callsOfOne);
-      const during = await idIn((await store.scan({ root: place.root })).tree);
-      if (calls >= at) fell++;
+      const during = await scan();
       at = Infinity;
+      if (present === next) fell++;
+      else write();
       // What was found meanwhile is one of the two, or nothing that claims to be either.
-      expect([idOf(before === "" ? "0000 AAAA" : before), idOf(text), "no file but omitted"]).toContain(during);
-      if ((await idIn((await store.scan({ root: place.root })).tree)) !== idOf(text)) missed.push(round);
+      expect([idOf(before), idOf(next), "no file but omitted"]).toContain(during);
+      if ((await scan()) !== idOf(next)) missed.push(round);
+      callsOfOne = calls;
     }
     expect(missed).toEqual([]);
     expect(fell).toBeGreaterThan(rounds * 0.9);
