@@ -30,7 +30,17 @@ class Collected implements OutputStream {
 async function run(words: readonly string[], more: Partial<Environment> = {}): Promise<Ran> {
   const [stdout, stderr] = [new Collected(), new Collected()];
   const status = await runCommandLine({
-    ...{ words, env: {}, platform: "linux", cwd: "/nowhere", home, homes: [home], now: () => at(14, 0) },
+    ...{
+      words,
+      env: {},
+      platform: "linux",
+      nodeVersion: "20.20.2",
+      uid: 0,
+      cwd: "/nowhere",
+      home,
+      homes: [home],
+      now: () => at(14, 0),
+    },
     stdin: {
       terminal: false,
       readLine: () => Promise.reject(new Error("nothing may be read")),

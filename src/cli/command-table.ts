@@ -13,5 +13,6 @@ export const commands: Readonly<Record<string, () => Promise<{ readonly command:
   restore: () => import("./commands/restore.js"),
   snapshot: () => import("./commands/snapshot.js"),
   sessions: () => import("./commands/sessions.js"),
+  doctor: () => import("./commands/doctor.js"),
   verify: () => import("./commands/verify.js"),
 };

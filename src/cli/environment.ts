@@ -17,6 +17,10 @@ export interface Environment {
   readonly words: readonly string[];
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly platform: NodeJS.Platform;
+  /** Of the Node that runs us: `20.20.2`. */
+  readonly nodeVersion: string;
+  /** Whom new files belong to; undefined where there is no such thing. */
+  readonly uid: number | undefined;
   readonly cwd: string;
   /** Where `~` is. */
   readonly home: string;

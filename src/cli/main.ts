@@ -23,6 +23,8 @@ process.exitCode = await runCommandLine({
   words: rawWords(process.argv.slice(2), nodeFileSystem),
   env: process.env,
   platform: process.platform,
+  nodeVersion: process.versions.node,
+  uid: process.geteuid?.(),
   // Asked for when it is needed: it may be gone, and that is told like any other failure.
   get cwd() {
     return currentDirectory(() => process.cwd(), process.env);

@@ -3,6 +3,7 @@ import path from "node:path";
 import { LooprigError, isLooprigError, isMissing } from "../core/index.js";
 import type { CanonicalRoot, SessionId } from "../core/index.js";
 import type { Storage } from "../storage/index.js";
+import type { defaultStateDir } from "../storage-local/index.js";
 import type {
   OpenWorkspaceOptions,
   RootHistory,
@@ -44,7 +45,7 @@ export async function withPlace<T>(
   // Loaded here so that help and wrong usage cost neither the driver nor the runtime.
   const [
     { assertOutside, canonicalHomes, canonicalPath, knownRoots },
-    { openLocalStorage, defaultStateDir },
+    { openLocalStorage, defaultStateDir: defaultDir },
     { createMemoryStorage },
   ] = await Promise.all([
     import("../workspace/index.js"),
@@ -56,9 +57,7 @@ export async function withPlace<T>(
   const given =
     globals.root === undefined ? undefined : canonicalPath(globals.root, { fileSystem, cwd: here, option: "--root" });
   const own = environment.env["LOOPRIG_HOME"];
-  if (own !== undefined && own !== "" && !path.isAbsolute(own)) throw relativeState("LOOPRIG_HOME", own);
-  const dir = defaultStateDir(environment.env, environment.platform, environment.home);
-  if (!path.isAbsolute(dir)) throw relativeState("HOME", environment.home);
+  const dir = stateDir(context, defaultDir);
   const made = exists(context, dir);
   if (!made) {
     // A state directory that was put into the project by mistake is not even made there. The default place is never meant.
@@ -83,6 +82,15 @@ export async function withPlace<T>(
   } finally {
     await storage.close();
   }
+}
+
+/** Where the state is, or would be. */
+export function stateDir({ environment }: Context, defaultDir: typeof defaultStateDir): string {
+  const own = environment.env["LOOPRIG_HOME"];
+  if (own !== undefined && own !== "" && !path.isAbsolute(own)) throw relativeState("LOOPRIG_HOME", own);
+  const dir = defaultDir(environment.env, environment.platform, environment.home);
+  if (!path.isAbsolute(dir)) throw relativeState("HOME", environment.home);
+  return dir;
 }
 
 const isAbove = (root: string, home: string): boolean => root === "/" || home === root || home.startsWith(`${root}/`);

@@ -112,7 +112,8 @@ export function identity(fileSystem: FileSystem, file: string): string | undefin
 
 const formatText = `looprig state directory, format ${formatVersion}\n`;
 
-function layoutOf(dir: string) {
+/** Where the parts of a state directory are. */
+export function layoutOf(dir: string) {
   return {
     formatFile: path.join(dir, "format"),
     databaseFile: path.join(dir, "state.db"),
@@ -210,7 +211,8 @@ function assertStands(fileSystem: FileSystem, part: string): void {
     throw storageDamaged(part, "it is missing though the store was complete");
 }
 
-function readFormat(fileSystem: FileSystem, file: string): number | undefined {
+/** The format the file names; undefined where there is no such file. */
+export function readFormat(fileSystem: FileSystem, file: string): number | undefined {
   const bytes = readSmallFile(fileSystem, file, 4096);
   if (bytes === undefined) return undefined;
   const version = /^looprig state directory, format (\d{1,9})\n/.exec(Buffer.from(bytes).toString("latin1"))?.[1];

@@ -36,6 +36,8 @@ export type { CommitSection } from "./commit-section.js";
 export { createCoordinator } from "./coordinator.js";
 export type { MutationScope, OwnedCoordinator, WorkspaceCoordinator, WorkspacePermit } from "./coordinator-contract.js";
 export type { RecordingCall, RecordingCoordinator } from "./change-records.js";
+export { examineRoots } from "./examine-roots.js";
+export type { RootExamination } from "./examine-roots.js";
 export { readGitHead } from "./git-head.js";
 export { openTurn as openTurnOf } from "./history.js";
 export { createObservations } from "./observations.js";
