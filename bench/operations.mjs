@@ -160,7 +160,7 @@ async function timed(work) {
 async function stored(bench, key) {
   const { subject, store } = bench.subjects.get(key);
   await subject.rest?.();
-  return diskUsage(store);
+  return diskUsage(store, subject.apart);
 }
 
 function added(before, after) {

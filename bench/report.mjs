@@ -6,7 +6,8 @@ const method = `Medians; in brackets the median of ratios to git in the same rou
 order each time, in fresh directories; the disk is drained before each measurement. Captures after edits wait until stamps
 of files are old enough to be trusted, by git as well as by looprig; the wait is not timed. The page cache is warm. Stores
 are measured at rest and whole: looprig's and git's with their indexes of stamps, restic's and borg's without the caches
-they keep elsewhere. Memory and waiting are those of the worst round.
+they keep elsewhere, and looprig's without the 4 MiB that each state directory holds back for a full disk. Memory and
+waiting are those of the worst round.
 
 What the others do and do not do: looprig syncs packs, index and pins to disk before it answers; git syncs no loose objects
 by default, tar and \`cp\` sync nothing. git stores no empty directories and one permission bit. tar stores everything again

@@ -6,6 +6,9 @@ import { run, timed } from "../measure/commands.mjs";
 
 const peakReporter = new URL("../measure/report-peak-memory.mjs", import.meta.url).href;
 
+/** Space a state directory holds back for a full disk, once, however many snapshots it keeps. It is no part of a store's size. */
+export const reserve = "reserve";
+
 export const commandOf = ({ dist }) => ({
   key: "command",
   title: "looprig, new process",
@@ -25,6 +28,7 @@ function open({ tree, store, entry }) {
     turn: (argv) => void looprig(["exec", "--every", "0", "--", ...argv]),
     undo: () => timed(() => looprig(["undo", "--yes"])),
     materialize: (dest) => timed(() => looprig(["restore", "last", "--to", dest])),
+    apart: [reserve],
     /** A first capture once more, into a store of its own and not timed, only for the memory it takes. */
     peakMemory: () => {
       const report = `${store}-peak-memory`;

@@ -6,6 +6,7 @@
  *   workspace   what a session stands on: leases, journal, attribution, undo
  */
 import { fork } from "node:child_process";
+import { reserve } from "./command.mjs";
 
 const host = new URL("in-process-host.mjs", import.meta.url);
 
@@ -38,6 +39,7 @@ async function open(key, { tree, store, dist }, methods) {
   await ask("open");
   return {
     ...Object.fromEntries(methods.map((method) => [method, (...args) => ask(method, ...args)])),
+    apart: [reserve],
     /** Lets go of the store and takes it again, so that its files are at rest when they are measured. */
     rest: () => ask("rest"),
     close: async () => {

@@ -13,6 +13,7 @@
  *   turn(argv)          runs a command that edits the tree as one undoable step; not measured
  *   undo()              takes the last turn back
  *   materialize(dest)   writes the newest capture into a directory that does not exist
+ *   apart              files of the store that are not counted as its size
  *   rest()              brings the store to rest, so that its size can be measured
  *   peakMemory()        memory of a first capture, for who cannot tell it with each measurement
  *   close()
