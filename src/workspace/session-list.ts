@@ -17,19 +17,23 @@ export function listSessions(
 
 /**
  * Deletes a session that is not live: its journal first, then its pins, so that no journal ever names what nothing keeps.
- * A deletion cut short is finished by calling it again. `session.unknown`, `session.ambiguous`, `lease.held`.
+ * A deletion cut short is finished by calling it again, and a full disk stops none. `session.unknown`, `session.ambiguous`, `lease.held`.
  */
 export async function deleteSession(
   storage: Storage,
   idOrPrefix: string,
   options: Abortable = {},
 ): Promise<SessionSummary> {
-  const sessions = createSessionStore(storage);
-  const found = await sessions.find(idOrPrefix, options);
-  await sessions.delete(found.id, { command: "sessions rm" }, options);
-  await createWorkspaceStore(storage).unpin({ owner: found.id }, options);
-  await forgetDropped(storage.kv, found.id, options);
-  return found;
+  const work = async (): Promise<SessionSummary> => {
+    const sessions = createSessionStore(storage);
+    const found = await sessions.find(idOrPrefix, options);
+    await sessions.delete(found.id, { command: "sessions rm" }, options);
+    await createWorkspaceStore(storage).unpin({ owner: found.id }, options);
+    await forgetDropped(storage.kv, found.id, options);
+    return found;
+  };
+  // The database needs room to forget something, too.
+  return storage.disk === undefined ? work() : storage.disk.withReserve(work);
 }
 
 /** Every root a session was ever attached to, most recently used first. */
