@@ -1,8 +1,9 @@
-/** The entry of a helper thread: takes its part of one phase of a capture at a time. Started by `lanes.ts` only. */
+/** The entry of a helper thread: takes its part of one phase of a capture or a materialization at a time. Started by `lanes.ts` only. */
 import { parentPort } from "node:worker_threads";
 import { Directory, nodeFileSystem } from "../core/index.js";
 import { BlockBuilder } from "./block-builder.js";
 import { SharedClaims } from "./claims.js";
+import { decodeBatches } from "./decode-lane.js";
 import { claimingSink, FileReader } from "./file-reader.js";
 import type { LaneReply, LaneRequest, ReadRequest } from "./lane-messages.js";
 import { lookAround } from "./look-lane.js";
@@ -18,6 +19,12 @@ const waitMs = 100;
 const looker = lookerOf(nodeFileSystem);
 
 parentPort?.on("message", (request: LaneRequest) => {
+  if (request.kind === "decode") {
+    void decodeBatches(request).then(() => {
+      reply({ kind: "done" });
+    });
+    return;
+  }
   try {
     if (request.kind === "look") {
       const lane = lookAround(TreeTable.attach(request.table), looker, request.job);

@@ -1,4 +1,5 @@
-/** What a capture and its helper threads say to each other. Everything large is shared or handed over, never copied. */
+/** What a capture or a materialization and its helper threads say to each other. Everything large is shared or handed over, never copied. */
+import type { DecodeRequest } from "./decode-lane.js";
 import type { LookJob } from "./look-lane.js";
 import type { EncodedBlock } from "./pack-codec.js";
 import type { ReadJob } from "./read-lane.js";
@@ -23,7 +24,7 @@ export interface ReadRequest {
   readonly lane: number;
 }
 
-export type LaneRequest = LookRequest | ReadRequest;
+export type LaneRequest = LookRequest | ReadRequest | DecodeRequest;
 
 export type LaneReply =
   | { readonly kind: "block"; readonly block: EncodedBlock }

@@ -1,6 +1,6 @@
 /**
  * The helper threads of this process, shared by all its stores. They are started when there is enough to do, serve one
- * capture at a time, and end when they were idle for a while; they never keep the process alive by themselves.
+ * capture or materialization at a time, and end when they were idle for a while; they never keep the process alive by themselves.
  *
  * A helper is an accelerator and nothing else: without one, or with one that dies at work, everything is done by the thread
  * that asked.
@@ -9,6 +9,7 @@ import { existsSync } from "node:fs";
 import { availableParallelism } from "node:os";
 import { fileURLToPath } from "node:url";
 import { Worker } from "node:worker_threads";
+import type { Transferable } from "node:worker_threads";
 import type { LaneReply, LaneRequest } from "./lane-messages.js";
 import type { EncodedBlock } from "./pack-codec.js";
 
@@ -45,6 +46,9 @@ export function prepareHelpers(): void {
 /** Takes the helpers that are free, for one phase; each must be run once, and is free again when it is done. */
 export const takeHelpers = (): Helper[] => idle.splice(0);
 
+/** One of them. */
+export const takeHelper = (): Helper | undefined => idle.pop();
+
 export class Helper {
   readonly #worker: Worker;
   #isReady = false;
@@ -80,7 +84,11 @@ export class Helper {
   }
 
   /** Resolves when the helper has done its part or died; never rejects. */
-  run(request: LaneRequest, onBlock?: (block: EncodedBlock) => void): Promise<void> {
+  run(
+    request: LaneRequest,
+    onBlock?: (block: EncodedBlock) => void,
+    transfer: readonly Transferable[] = [],
+  ): Promise<void> {
     clearTimeout(this.#timer);
     if (this.#ended) return Promise.resolve();
     this.#block = onBlock;
@@ -88,7 +96,7 @@ export class Helper {
     const done = new Promise<void>((resolve) => {
       this.#done = resolve;
     });
-    this.#worker.postMessage(request);
+    this.#worker.postMessage(request, transfer);
     return done;
   }
 

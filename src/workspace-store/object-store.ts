@@ -207,6 +207,22 @@ export class ObjectStore {
     if (place !== undefined) this.#readAt(place, {}).catch(() => undefined);
   }
 
+  /** The block an object lies in and where in its raw bytes; undefined for those not in the index. */
+  locate(id: ObjectId): ReturnType<ObjectIndex["resolve"]> {
+    const place = this.#index.place(id);
+    return place === undefined ? undefined : this.#index.resolve(place);
+  }
+
+  /** Bytes of a pack as they lie there, unverified; undefined when they cannot be read, which `read` then explains. */
+  async readStored(packId: string, offset: number, length: number): Promise<Uint8Array | undefined> {
+    try {
+      const bytes = await this.#blobs.get(packKey(packId), { offset, length });
+      return bytes.length === length ? bytes : undefined;
+    } catch {
+      return undefined;
+    }
+  }
+
   async #refresh(): Promise<void> {
     // Only packs known by now can be missed in the listings: one that is published meanwhile may have come too late for them.
     const known = [...this.#index.packIds];

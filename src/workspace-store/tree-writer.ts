@@ -12,6 +12,7 @@ import { displayName, errnoOf, isLooprigError, pacer, SnapshotError, toFsPath, w
 import type { Directory, FileSystem, WorkspacePath } from "../core/index.js";
 import type { MaterializeOptions } from "./contracts.js";
 import { LargeCopies } from "./large-copies.js";
+import { helperFor, loadedBlocks, prepareHelperFor } from "./loaded-blocks.js";
 import { pathOf } from "./materialize-plan.js";
 import type { Plan, PlannedDirectory, PlannedFile, PlannedLink } from "./materialize-plan.js";
 import { objectDamaged } from "./object-store.js";
@@ -20,7 +21,7 @@ import { pieceBytes } from "./object-ids.js";
 import { DirectoryReplacedError, OpenDirectories } from "./open-directories.js";
 import type { DirectoryPlace } from "./open-directories.js";
 import { writeLargeContent } from "./sparse-content.js";
-import { inStoredOrder, readAhead } from "./stored-order.js";
+import { inStoredOrder } from "./stored-order.js";
 
 const { O_WRONLY, O_CREAT, O_EXCL, O_NOFOLLOW, O_RDONLY, O_DIRECTORY } = constants;
 
@@ -71,6 +72,7 @@ export class TreeWriter implements Disposable {
   async write(plan: Plan, finish: () => void): Promise<void> {
     let at: { readonly parent: PlannedDirectory; readonly name: string } | undefined;
     let operation = "mkdir";
+    prepareHelperFor(plan.bytes);
     try {
       for (const directory of plan.directories) {
         if (directory.parent === undefined) continue;
@@ -86,10 +88,10 @@ export class TreeWriter implements Disposable {
       }
       operation = "write";
       const blocks = await inStoredOrder(this.#objects, plan.files, () => this.#pace());
-      for (const { files } of readAhead(this.#objects, blocks)) {
+      for await (const { files, bytesOf } of loadedBlocks(this.#objects, blocks, helperFor(plan.bytes))) {
         for (const [i, file] of files.entries()) {
           at = file;
-          await this.#writeFile(file, files[i + 1]);
+          await this.#writeFile(file, bytesOf(file), files[i + 1]);
           await this.#pace();
         }
       }
@@ -154,7 +156,7 @@ export class TreeWriter implements Disposable {
     this.#links++;
   }
 
-  async #writeFile(file: PlannedFile, next: PlannedFile | undefined): Promise<void> {
+  async #writeFile(file: PlannedFile, loaded: Buffer | undefined, next: PlannedFile | undefined): Promise<void> {
     const { name, entry } = file;
     const isLarge = entry.size > pieceBytes;
     if (isLarge && (await this.#copies.clone(entry, () => this.#directory(file.parent).at(name)))) {
@@ -162,7 +164,7 @@ export class TreeWriter implements Disposable {
       return;
     }
     // Read before the file is made, so that small ones take no wait while they are open.
-    const bytes = isLarge ? undefined : await this.#readSmall(file);
+    const bytes = isLarge ? undefined : sized(file, loaded ?? (await this.#read(file)));
     const fd = this.#fs.open(
       this.#directory(file.parent).at(name),
       O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW,
@@ -189,11 +191,8 @@ export class TreeWriter implements Disposable {
     }
   }
 
-  async #readSmall(file: PlannedFile): Promise<Buffer> {
-    const { id, size } = file.entry;
-    const bytes = await this.#objects.read(id, { signal: this.#signal, path: pathOf(file) });
-    if (bytes.length !== size) throw objectDamaged(id, pathOf(file));
-    return bytes;
+  #read(file: PlannedFile): Promise<Buffer> {
+    return this.#objects.read(file.entry.id, { signal: this.#signal, path: pathOf(file) });
   }
 
   /** Exactly the mode, whatever the umask or a default ACL; never set-id bits, which a tree does not hold. */
@@ -295,4 +294,10 @@ export class TreeWriter implements Disposable {
       { cause: error },
     );
   }
+}
+
+/** The bytes of a small file, which are as many as its entry says. */
+function sized(file: PlannedFile, bytes: Buffer): Buffer {
+  if (bytes.length !== file.entry.size) throw objectDamaged(file.entry.id, pathOf(file));
+  return bytes;
 }
