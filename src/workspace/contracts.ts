@@ -277,6 +277,7 @@ export interface WorkspaceView extends AsyncDisposable {
   /**
    * Writes the tree of `ref` into `dest`, absent or empty (`snapshot.dest_not_empty`); with `paths`, only these and what lies
    * below them. At most 2^20 entries and 8 GiB (`snapshot.limit`). After a failure or an abort what was made is removed.
+   * Verified but not synced, as `cp` leaves it: a power cut soon afterwards may leave files empty.
    */
   materialize(
     ref: RefLike,
