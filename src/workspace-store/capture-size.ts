@@ -1,5 +1,5 @@
 /** Which directories make a tree too large, for the message that asks for consent (U11). */
-import { kinds, rowBytes } from "./tree-table.js";
+import { kinds, rowBytes } from "./table-layout.js";
 import type { TreeTable } from "./tree-table.js";
 
 const shownMax = 5;

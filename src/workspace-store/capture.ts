@@ -4,7 +4,7 @@
  * 1. The walk is complete and counted before the first byte of content is read (U11).
  * 2. A ref is returned only when every object it names is durable: written by this call, or found in the store by a look that
  *    came after the last write and after the pin (G2, G3). What vanished or was condemned meanwhile is read and stored again.
- * 3. Whatever ends the call early, what it stored and learnt is kept for the next one (K5); no ref is returned.
+ * 3. Whatever ends the call early, what it stored and learnt is kept for the next one (K5); no ref and no pin is.
  */
 import {
   displayName,
@@ -17,7 +17,7 @@ import {
   StorageError,
   toFsPath,
 } from "../core/index.js";
-import type { Directory, FileSystem, WorkspacePath } from "../core/index.js";
+import type { Directory, FileSystem, SnapshotRef, WorkspacePath } from "../core/index.js";
 import type { Blobs } from "../storage/index.js";
 import { openRoot, rootUnreadable } from "./capture-root.js";
 import { inBlocks, largestDirectories } from "./capture-size.js";
@@ -37,6 +37,7 @@ import { encodeDirectories } from "./directory-nodes.js";
 import type { ObjectStore } from "./object-store.js";
 import { encodeSnapshot, objectOfRef, pieceBytes } from "./object-ids.js";
 import { PackWriter } from "./pack-writer.js";
+import type { Pins } from "./pins.js";
 import { Reading } from "./reading.js";
 import { lookerOf } from "./stamps.js";
 import { StatIndexes } from "./stat-indexes.js";
@@ -45,8 +46,9 @@ import { NotThatDirectoryError } from "./table-directories.js";
 import { nodeTree } from "./tree.js";
 import type { DirectorySource } from "./tree.js";
 import { omissionClasses } from "./tree-codec.js";
-import { field, kinds, rowBytes, rowFlags } from "./tree-table.js";
-import { identityKey, Walk } from "./walk.js";
+import { field, kinds, rowBytes, rowFlags } from "./table-layout.js";
+import { identityKey } from "./found.js";
+import { Walk } from "./walk.js";
 
 export interface CaptureEnvironment {
   readonly fileSystem: FileSystem;
@@ -59,7 +61,7 @@ export interface CaptureEnvironment {
   readonly now: () => number;
   /** Where this store itself writes (B2). */
   readonly ownPaths: readonly string[];
-  readonly pin: (ref: CaptureResult["ref"], pin: NonNullable<CaptureOptions["pin"]>) => Promise<void>;
+  readonly pins: Pins;
 }
 
 const publishAttemptsMax = 4;
@@ -107,6 +109,8 @@ class Capture implements Disposable {
   readonly #reading: Reading;
   #writer: PackWriter;
   #searched = false;
+  /** The ref of which this call made the pin. */
+  #pinned: SnapshotRef | undefined;
   #bytesStoredBefore = 0;
   #reportedAt = 0;
   #estimate: CaptureProgress["estimate"];
@@ -197,8 +201,8 @@ class Capture implements Disposable {
   }
 
   async #store(): Promise<{ readonly tree: Tree; readonly summary: Summary }> {
-    const { objects, blobs, pin } = this.#environment;
-    const { signal, pin: pinned } = this.#options;
+    const { objects, blobs } = this.#environment;
+    const { signal } = this.#options;
     // The look at the end decides; until then what an earlier one said will do.
     await objects.load({ signal });
     for (let attempt = 1; attempt <= publishAttemptsMax; attempt++) {
@@ -211,7 +215,7 @@ class Capture implements Disposable {
       await this.#writer.add(objectOfRef(tree.ref), encodeSnapshot(tree.id));
       await this.#writer.flush(signal);
       this.#assertRootUnmoved();
-      if (pinned) await pin(tree.ref, pinned);
+      await this.#pin(tree.ref);
       await objects.look({ signal });
       if (objects.losses === losses && (await this.#isAllStored())) return { tree, summary };
       this.#bytesStoredBefore += this.#writer.bytesStored;
@@ -225,6 +229,11 @@ class Capture implements Disposable {
     );
   }
 
+  async #pin(ref: SnapshotRef): Promise<void> {
+    const { pin, signal } = this.#options;
+    if (pin && this.#pinned !== ref && (await this.#environment.pins.pin(pin, [ref], { signal }))) this.#pinned = ref;
+  }
+
   // ── what need not be read ─────────────────────────────────────────────────────────────────────────────────────────
 
   /** What was known of the store holds as long as nothing of it was lost. */
@@ -235,18 +244,25 @@ class Capture implements Disposable {
     this.#loan.presentAsOf = losses;
   }
 
-  /** Files whose content nobody knows are to be read. */
-  #markUnknown(): void {
+  /** Files whose content nobody knows are to be read. Returns how many there are. */
+  #markUnknown(): number {
     const { table } = this.#loan;
+    let count = 0;
     this.#forFiles((row) => {
-      if ((table.flags(row) & rowFlags.identified) === 0) table.setFlags(row, rowFlags.unread);
+      if ((table.flags(row) & rowFlags.identified) !== 0) return;
+      table.setFlags(row, rowFlags.unread);
+      count++;
     });
+    return count;
   }
 
   /** Files whose content nobody knows or the store does not have are to be read. */
   async #markAbsent(): Promise<void> {
+    const { objects } = this.#environment;
     this.#renewPresence();
-    this.#markUnknown();
+    const unknown = this.#markUnknown();
+    // What a killed capture left without an index is cheaper to take in than to read and store again.
+    if (unknown > 0 && objects.hasOrphans) await objects.adoptOrphans(this.#options);
     const { table } = this.#loan;
     for (const row of await this.#absent())
       table.setFlags(row, rowFlags.unread, rowFlags.trusted | rowFlags.identified);
@@ -337,7 +353,9 @@ class Capture implements Disposable {
 
   /** After a failure or an abort: content to packs, and what was learnt to the stat index. */
   async #keep(): Promise<void> {
-    // The failure that brought us here is the one to report.
+    const { pin } = this.#options;
+    // The failure that brought us here is the one to report. A pin that stays all the same keeps a whole tree alive.
+    if (pin && this.#pinned) await this.#environment.pins.takeBack(pin, [this.#pinned]).catch(() => undefined);
     if (this.#storing) await this.#writer.flush(AbortSignal.timeout(keepMs)).catch(() => undefined);
     try {
       this.#loan.save();

@@ -3,7 +3,7 @@ import { hash } from "node:crypto";
 import type { ObjectStore } from "./object-store.js";
 import type { PackWriter } from "./pack-writer.js";
 import { encodeRows } from "./tree-codec.js";
-import { directoryFlags, field } from "./tree-table.js";
+import { directoryFlags, field } from "./table-layout.js";
 import type { TreeTable } from "./tree-table.js";
 
 /**

@@ -9,7 +9,7 @@
 import { toFsPath } from "../core/index.js";
 import { isDirectory, permissionMask } from "./stamps.js";
 import type { Look, Looker } from "./stamps.js";
-import { directoryFlags, kinds, looks, rowBytes, rowFlags } from "./tree-table.js";
+import { directoryFlags, kinds, looks, rowBytes, rowFlags } from "./table-layout.js";
 import type { TreeTable } from "./tree-table.js";
 
 export interface LookJob {
@@ -46,16 +46,18 @@ export function* lookAround(table: TreeTable, looker: Looker, job: LookJob): Gen
         lookAtDirectory(table, looker, job, directory, isRaw ? toFsPath(prefix) : prefix),
       );
       const count = table.rowCount(directory);
+      let files = 0;
       for (let i = 0, row = table.rows(directory); i < count; i++, row += rowBytes) {
         const kind = table.kind(row);
         if (kind === kinds.directory) continue;
+        files++;
         table.setLook(row, lookAtRow(table, looker, directory, row, kind, prefix, isRaw));
         if (++sincePause < rowsBetweenPauses) continue;
         sincePause = 0;
         if (Atomics.load(counters, lookCounters.stop) !== 0) return;
         yield;
       }
-      Atomics.add(counters, lookCounters.seen, count);
+      Atomics.add(counters, lookCounters.seen, files);
       if (++sincePause < rowsBetweenPauses) continue;
       sincePause = 0;
       if (Atomics.load(counters, lookCounters.stop) !== 0) return;
@@ -94,7 +96,7 @@ function lookAtRow(
 ): number {
   const flags = table.flags(row);
   if ((flags & rowFlags.trusted) === 0 || (flags & rowFlags.always) !== 0) return looks.differs;
-  // What is left out by its name cannot change its kind without the directory showing it.
+  // What was left out by its name or kind is still that, unless the directory's own stamps say otherwise.
   if (kind === kinds.omitted && table.ctime(row) === 0) return looks.same;
   const path = prefix + table.name(directory, row);
   const found = tryLook(looker, isRaw || (flags & rowFlags.rawName) !== 0 ? toFsPath(path) : path);

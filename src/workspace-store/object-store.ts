@@ -52,6 +52,7 @@ export class ObjectStore {
   /** The one that waits for its turn. */
   #nextRefresh: Promise<void> | undefined;
   #losses = 0;
+  #orphans = false;
   #loaded = false;
 
   constructor(blobs: Blobs) {
@@ -169,6 +170,11 @@ export class ObjectStore {
     });
   }
 
+  /** Whether the last refresh saw a pack without an index. */
+  get hasOrphans(): boolean {
+    return this.#orphans;
+  }
+
   /** Looks an object up, in the store itself if memory does not know it. */
   async find(id: ObjectId, options: Abortable = {}): Promise<boolean> {
     if (this.#index.has(id)) return true;
@@ -230,6 +236,7 @@ export class ObjectStore {
     const indexes = await this.#list(indexPrefix);
     const packs = new Set(await this.#list(packPrefix));
     const listed = new Set(indexes);
+    this.#orphans = [...packs].some((packId) => !listed.has(packId) && !this.#unusable.has(packId));
     const gone = known.filter((packId) => !packs.has(packId) || !listed.has(packId));
     if (gone.length > 0) {
       this.#losses++;

@@ -111,14 +111,14 @@ export class PackWriter {
     // These very bytes lie in a pack that a collection is about to remove: here they get another name (condemned.ts).
     if (this.#objects.isCondemnedPack(rows.packId)) ({ chunks, rows } = encodePack([...blocks, saltBlock()]));
     const index = encodeIndex(rows);
-    const created = await this.#blobs.put(packKey(rows.packId), chunks, { signal });
+    let created = await this.#blobs.put(packKey(rows.packId), chunks, { signal });
     // A pack of that name that is already there holds these very bytes, unless it was damaged since.
     if (!created && !(await this.#objects.isPackSound(rows.packId, { signal }))) {
       await this.#blobs.delete(packKey(rows.packId), { signal });
-      await this.#blobs.put(packKey(rows.packId), chunks, { signal });
+      created = await this.#blobs.put(packKey(rows.packId), chunks, { signal });
     }
-    await this.#blobs.put(indexKey(rows.packId), [index], { signal });
+    const indexed = await this.#blobs.put(indexKey(rows.packId), [index], { signal });
     this.#objects.addPack(rows);
-    this.#bytesStored += rows.packBytes + index.length;
+    this.#bytesStored += (created ? rows.packBytes : 0) + (indexed ? index.length : 0);
   }
 }

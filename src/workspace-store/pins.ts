@@ -35,10 +35,15 @@ export class Pins {
     this.#blobs = blobs;
   }
 
-  async pin({ owner, id }: Pin, refs: readonly SnapshotRef[], options: Abortable = {}): Promise<void> {
-    const bytes = encodePin(refs.map(parseRef));
-    const digest = hash("sha256", bytes).slice(0, 32);
-    await this.#blobs.put(`${prefix}${checked(owner)}/${checked(id)}/${digest}`, [bytes], { signal: options.signal });
+  /** Returns whether they were not pinned like this already. */
+  async pin(pin: Pin, refs: readonly SnapshotRef[], options: Abortable = {}): Promise<boolean> {
+    const { key, bytes } = blobOf(pin, refs);
+    return this.#blobs.put(key, [bytes], { signal: options.signal });
+  }
+
+  /** Takes back one `pin` that returned true. */
+  async takeBack(pin: Pin, refs: readonly SnapshotRef[]): Promise<void> {
+    await this.#blobs.delete(blobOf(pin, refs).key);
   }
 
   async unpin({ owner, id }: { readonly owner: string; readonly id?: string | undefined }, options: Abortable = {}) {
@@ -100,6 +105,12 @@ export class Pins {
     for await (const { key } of this.#blobs.list(below, { signal: options.signal })) keys.push(key);
     return keys;
   }
+}
+
+function blobOf({ owner, id }: Pin, refs: readonly SnapshotRef[]): { readonly key: string; readonly bytes: Buffer } {
+  const bytes = encodePin(refs.map(parseRef));
+  const digest = hash("sha256", bytes).slice(0, 32);
+  return { key: `${prefix}${checked(owner)}/${checked(id)}/${digest}`, bytes };
 }
 
 function checked(part: string): string {

@@ -10,7 +10,7 @@ import { isLooprigError } from "../core/index.js";
 import type { FileReader, ObjectSink } from "./file-reader.js";
 import { isAsInRow } from "./look-lane.js";
 import { TableDirectories } from "./table-directories.js";
-import { headerBytes, rowBytes, rowFlags } from "./tree-table.js";
+import { headerBytes, rowBytes, rowFlags } from "./table-layout.js";
 import type { TreeTable } from "./tree-table.js";
 import { permissionMask } from "./stamps.js";
 import type { Look } from "./stamps.js";

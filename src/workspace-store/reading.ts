@@ -20,9 +20,9 @@ import { itemWords, outcomes, readCounters, readFiles, takeIn, wholeFile } from 
 import type { ReadJob } from "./read-lane.js";
 import { isSameLook, isSettled } from "./stamps.js";
 import type { Look, Looker } from "./stamps.js";
-import { directoryFlags, kinds, looks, rowBytes, rowFlags } from "./tree-table.js";
+import { directoryFlags, kinds, looks, rowBytes, rowFlags } from "./table-layout.js";
 import type { TreeTable } from "./tree-table.js";
-import { assertOwnMeans } from "./walk.js";
+import { assertOwnMeans } from "./found.js";
 import type { Walk } from "./walk.js";
 
 export interface ReadingOptions {

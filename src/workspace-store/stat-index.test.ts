@@ -5,7 +5,8 @@ import { nodeFileSystem } from "../core/index.js";
 import { isSettled } from "./stamps.js";
 import { StatIndexes } from "./stat-indexes.js";
 import { temporaryDirectory } from "./testing/tree-on-disk.js";
-import { kinds, rowBytes, RowList } from "./tree-table.js";
+import { RowList } from "./row-list.js";
+import { kinds, rowBytes } from "./table-layout.js";
 import type { TreeTable } from "./tree-table.js";
 
 const stamps = (mtimeMs: number, ctimeMs: number, extraMs = 0.25, size = 1) => ({

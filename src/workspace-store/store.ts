@@ -54,7 +54,7 @@ export function createWorkspaceStore(storage: Storage, options: WorkspaceStoreOp
     includePrivate: storage.locality === "local",
     now,
     ownPaths: persistencePaths(),
-    pin: (ref, pin) => pins.pin(pin, [ref]),
+    pins,
   });
   const statIndexes = new StatIndexes(fileSystem, spoolDir);
 

@@ -14,7 +14,7 @@
 import { invariant, nameFromBytes, nameToBytes } from "../core/index.js";
 import { ByteReader, ByteWriter, FormatError } from "./byte-codec.js";
 import { objectIdOf } from "./object-ids.js";
-import { field, kinds, rowBytes } from "./tree-table.js";
+import { field, kinds, rowBytes } from "./table-layout.js";
 import type { TreeTable } from "./tree-table.js";
 import type { ContentId, OmissionClass, TreeEntry, TreeId } from "./contracts.js";
 

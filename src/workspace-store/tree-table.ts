@@ -1,77 +1,27 @@
 /**
  * What is known of one tree, flat: a record per directory in one shared buffer, so that several threads look at it at once
- * without a copy, and so that the stat index on disk is these very bytes.
- *
- *   record  header · rows · the bytes of names and link targets · up to a multiple of 8
- *   header  u32 number · u32 rows · f64 ino, mtime, ctime · tree id · u32 bytes of names · u32 bytes of the record · u8 flags, look
- *   row     f64 size, mtime, ctime, ino · digest · u32 place of the name · u32 link length or number of the directory
- *           · u16 length of the name · u16 mode · u8 kind, omission class, flags, look
+ * without a copy, and so that the stat index on disk is these very bytes (`table-layout.ts`).
  *
  * 1. Rows of a record are in byte order of their names. Directory 0 is the root; a directory's number is larger than its parent's.
  * 2. A record is changed in place while its names stay the same, and otherwise written anew at the end of the buffer. What
  *    it leaves behind is counted and squeezed out by `compacted`.
  * 3. Threads write only to rows and headers handed to them; only the owner moves records, and only while no thread works.
  * 4. `look` and the flags in `transientFlags` belong to one capture or one store value and mean nothing on disk.
- *
- * Fields are little-endian, as on every machine Node runs on; the stat index says so and is useless on another.
  */
-import { invariant, nameFromBytes } from "../core/index.js";
+import { nameFromBytes } from "../core/index.js";
 import { FormatError } from "./byte-codec.js";
-
-/** The numbers of the tree encoding (tree-codec.ts), frozen with it. */
-export const kinds = { file: 1, directory: 2, symlink: 3, omitted: 4 } as const;
-
-/** What the look of this capture found of a row, or of a directory's own stamps. */
-export const looks = { none: 0, same: 1, differs: 2 } as const;
-
-export const rowFlags = {
-  /** While the stamps are these, so is the digest, target or class. */
-  trusted: 1,
-  /** Its name, or one above it, is not UTF-8. */
-  rawName: 2,
-  /** Is looked at with care every time: its stamps say nothing. */
-  always: 4,
-  /** The digest is known, trusted beyond this capture or not. */
-  identified: 8,
-  /** The store has its content, as far as this store value knows. Transient. */
-  present: 16,
-  /** Its content must be read. Transient. */
-  unread: 32,
-  /** What stood there could not be settled by a quick look. Transient. */
-  contested: 64,
-} as const;
-
-export const directoryFlags = {
-  /** While its stamps are these, so are its names. */
-  listed: 1,
-  /** The tree id is that of its rows. */
-  encoded: 2,
-  present: 16,
-  /** Its record changed since it was saved. Transient. */
-  unsaved: 32,
-} as const;
-
-const transientFlags = 16 | 32 | 64;
-
-export const headerBytes = 80;
-export const rowBytes = 80;
-
-const header = { number: 0, rows: 4, ino: 8, mtime: 16, ctime: 24, id: 32, names: 64, bytes: 68, flags: 72, look: 73 };
-export const field = {
-  size: 0,
-  mtime: 8,
-  ctime: 16,
-  ino: 24,
-  digest: 32,
-  nameAt: 64,
-  extra: 68,
-  nameLength: 72,
-  mode: 74,
-  kind: 76,
-  class: 77,
-  flags: 78,
-  look: 79,
-} as const;
+import { RowList } from "./row-list.js";
+import {
+  directoryFlags,
+  field,
+  header,
+  headerBytes,
+  kinds,
+  looks,
+  rowBytes,
+  rowFlags,
+  transientFlags,
+} from "./table-layout.js";
 
 /** Words of the directory list per directory: where its record is (in units of 8 bytes), its parent, its row there. */
 const linkWords = 3;
@@ -343,7 +293,7 @@ export class TreeTable {
       this.setDirectoryLook(directory, looks.none);
       for (let row = this.rows(directory), left = this.rowCount(directory); left > 0; row += rowBytes, left--) {
         this.bytes[row + field.look] = looks.none;
-        this.setFlags(row, 0, rowFlags.unread | rowFlags.contested);
+        this.setFlags(row, 0, rowFlags.unread);
       }
     }
   }
@@ -493,97 +443,6 @@ export class TreeTable {
     this.#end = at + length;
     return at;
   }
-}
-
-/** The rows of one directory while they are put together, in byte order of their names. */
-export class RowList {
-  rows = Buffer.alloc(64 * rowBytes);
-  names = Buffer.allocUnsafe(4096);
-  count = 0;
-  namesLength = 0;
-
-  clear(): void {
-    this.count = 0;
-    this.namesLength = 0;
-  }
-
-  /** A row with nothing but its name (and target); returns where it starts in `rows`. */
-  add(kind: number, name: Uint8Array, isRaw: boolean, target?: Uint8Array): number {
-    invariant(name.length > 0 && name.length <= 0xffff, "BUG: a file name is longer than any file system's");
-    const at = this.#next();
-    this.rows.fill(0, at, at + rowBytes);
-    this.rows.writeUInt32LE(this.#addName(name), at + field.nameAt);
-    this.rows.writeUInt16LE(name.length, at + field.nameLength);
-    this.rows[at + field.kind] = kind;
-    if (isRaw) this.rows[at + field.flags] = rowFlags.rawName;
-    if (target !== undefined) {
-      this.#addName(target);
-      this.rows.writeUInt32LE(target.length, at + field.extra);
-    }
-    return at;
-  }
-
-  /** A copy of a row of a table; returns where it starts in `rows`. */
-  copyRow(table: TreeTable, directory: number, row: number): number {
-    const at = this.#next();
-    table.bytes.copy(this.rows, at, row, row + rowBytes);
-    const start = table.nameStart(directory, row);
-    const own = table.kind(row) === kinds.symlink ? table.extra(row) : 0;
-    const length = table.nameLength(row) + own;
-    this.rows.writeUInt32LE(this.#addName(table.bytes.subarray(start, start + length)), at + field.nameAt);
-    return at;
-  }
-
-  setStamps(at: number, size: number, mtimeMs: number, ctimeMs: number, ino: number): void {
-    this.rows.writeDoubleLE(size, at + field.size);
-    this.rows.writeDoubleLE(mtimeMs, at + field.mtime);
-    this.rows.writeDoubleLE(ctimeMs, at + field.ctime);
-    this.rows.writeDoubleLE(ino, at + field.ino);
-  }
-
-  setMode(at: number, mode: number): void {
-    this.rows.writeUInt16LE(mode, at + field.mode);
-  }
-
-  setExtra(at: number, extra: number): void {
-    this.rows.writeUInt32LE(extra, at + field.extra);
-  }
-
-  setClass(at: number, omission: number): void {
-    this.rows[at + field.class] = omission;
-  }
-
-  setLook(at: number, look: number): void {
-    this.rows[at + field.look] = look;
-  }
-
-  addFlags(at: number, flags: number): void {
-    this.rows[at + field.flags] = (this.rows[at + field.flags] as number) | flags;
-  }
-
-  kind = (index: number): number => this.rows[index * rowBytes + field.kind] as number;
-  extra = (index: number): number => this.rows.readUInt32LE(index * rowBytes + field.extra);
-
-  #next(): number {
-    const at = this.count * rowBytes;
-    if (at + rowBytes > this.rows.length) this.rows = grown(this.rows, at);
-    this.count++;
-    return at;
-  }
-
-  #addName(bytes: Uint8Array): number {
-    const at = this.namesLength;
-    while (at + bytes.length > this.names.length) this.names = grown(this.names, at);
-    this.names.set(bytes, at);
-    this.namesLength += bytes.length;
-    return at;
-  }
-}
-
-function grown(buffer: Buffer, used: number): Buffer<ArrayBuffer> {
-  const larger = Buffer.alloc(buffer.length * 2);
-  buffer.copy(larger, 0, 0, used);
-  return larger;
 }
 
 const sharedWords = (count: number): Int32Array => new Int32Array(new SharedArrayBuffer(count * 4));

@@ -8,24 +8,20 @@
  *    error of the whole walk; only exhaustion of our own means (descriptors, memory) is.
  * 3. An abort leaves the table with each directory either as it was or as it is.
  */
-import { compareNames, errnoOf, joinPath, nameToBytes, StorageError, toFsPath } from "../core/index.js";
+import { compareNames, errnoOf, joinPath, toFsPath } from "../core/index.js";
 import type { Directory, FileSystem, WorkspacePath } from "../core/index.js";
 import type { PathRules } from "./capture-rules.js";
-import type { OmissionClass } from "./contracts.js";
-import { Prefixes, isAsInRow, isEscaped, lookAround, lookCounters } from "./look-lane.js";
-import type { LookJob } from "./look-lane.js";
-import { isHelperReady, prepareHelpers, takeHelpers } from "./lanes.js";
-import { isDirectory, isLink, isRegular, isSettled, permissionMask } from "./stamps.js";
+import { addFound, assertOwnMeans, Classifier, identityKey } from "./found.js";
+import type { Found } from "./found.js";
+import { prepareHelpers } from "./lanes.js";
+import { isAsInRow, lookCounters, Prefixes } from "./look-lane.js";
+import { lookQuickly } from "./quick-look.js";
+import { RowList } from "./row-list.js";
+import { directoryFlags, kinds, looks, rowBytes, rowFlags } from "./table-layout.js";
+import { isSettled, permissionMask } from "./stamps.js";
 import type { Look, Looker } from "./stamps.js";
 import { NotThatDirectoryError, TableDirectories } from "./table-directories.js";
-import { omissionClasses } from "./tree-codec.js";
-import { directoryFlags, kinds, looks, rowBytes, rowFlags, RowList } from "./tree-table.js";
 import type { TreeTable } from "./tree-table.js";
-
-export type Found =
-  | { readonly kind: "file" | "directory"; readonly look: Look }
-  | { readonly kind: "symlink"; readonly look: Look; readonly target: Buffer }
-  | { readonly kind: "omitted"; readonly class: OmissionClass; readonly look?: Look | undefined };
 
 export interface WalkOptions {
   readonly fileSystem: FileSystem;
@@ -43,14 +39,8 @@ export interface WalkOptions {
   readonly pace: () => Promise<void> | undefined;
 }
 
-export const identityKey = (dev: bigint | number, ino: bigint | number): string => `${Number(dev)}:${Number(ino)}`;
-
-/** How often a name that changes its kind while it is looked at is looked at again. */
-const looksMax = 3;
+/** How often a name that is not what it was taken for is looked at again. */
 const replacementsMax = 3;
-/** From so many entries on a ready helper is worth the messages, and starting one worth its 70 ms. */
-const entriesForHelper = 4000;
-const entriesForNewHelper = 60_000;
 /** So many new files make it likely that there is much to read. */
 const filesForReading = 1500;
 
@@ -63,6 +53,7 @@ export class Walk implements Disposable {
   readonly #rootPath: string;
   readonly #options: WalkOptions;
   readonly #trustsListings: boolean;
+  readonly #classifier: Classifier;
   readonly #prefixes: Prefixes;
   readonly #replacements = new Map<string, number>();
   readonly directories: TableDirectories;
@@ -77,6 +68,7 @@ export class Walk implements Disposable {
     this.#options = options;
     this.directories = new TableDirectories(table, root);
     this.#prefixes = new Prefixes(table, rootPath);
+    this.#classifier = new Classifier({ ...options, dev: Number(root.dev) });
     this.#trustsListings = stampedTypes.has(options.fileSystem.statfs(root.self()).type);
   }
 
@@ -84,7 +76,7 @@ export class Walk implements Disposable {
     this.directories[Symbol.dispose]();
   }
 
-  /** Entries looked at so far. */
+  /** Entries looked at so far that are no directories. */
   get seen(): number {
     return (this.#counters[lookCounters.seen] as number) + this.#listed;
   }
@@ -93,7 +85,8 @@ export class Walk implements Disposable {
   async run(): Promise<void> {
     this.#table.beginCapture();
     this.#distrustOwn();
-    if (this.#table.liveDirectories > 1 || this.#table.rowCount(0) > 0) await this.#lookAround();
+    const job = { root: this.#rootPath, dev: Number(this.#root.dev), counters: this.#counters.buffer };
+    await lookQuickly(this.#table, job, this.#options);
     await this.settle();
   }
 
@@ -122,7 +115,7 @@ export class Walk implements Disposable {
       assertOwnMeans(error, this.#pathIn(directory, name));
       return { kind: "omitted", class: "unstable" };
     }
-    return this.#lookIn(handle, directory, name, handle.at(name));
+    return this.#classifier.find(handle, name, handle.at(name), () => this.#pathIn(directory, name));
   }
 
   /** Puts what was found, or nothing, in the place of a row. A directory is listed by the next `settle`. */
@@ -183,37 +176,6 @@ export class Walk implements Disposable {
   }
 
   // ── the quick look ────────────────────────────────────────────────────────────────────────────────────────────────
-
-  async #lookAround(): Promise<void> {
-    const { looker, pace, threads, signal } = this.#options;
-    const counters = this.#counters;
-    const job: LookJob = {
-      root: this.#rootPath,
-      dev: Number(this.#root.dev),
-      counters: counters.buffer,
-    };
-    const entries = this.#entries();
-    if (threads && entries >= entriesForNewHelper) prepareHelpers();
-    const helped = threads && entries >= (isHelperReady() ? entriesForHelper : entriesForNewHelper);
-    const request = { kind: "look", table: this.#table.share(), job } as const;
-    const others = (helped ? takeHelpers() : []).map((helper) => helper.run(request));
-    try {
-      const lane = lookAround(this.#table, looker, job);
-      while (lane.next().done !== true) await pace();
-    } finally {
-      if (signal?.aborted) Atomics.store(counters, lookCounters.stop, 1);
-      await Promise.all(others);
-    }
-    signal?.throwIfAborted();
-  }
-
-  #entries(): number {
-    let count = 0;
-    for (let directory = 0; directory < this.#table.directories; directory++) {
-      if (this.#table.has(directory)) count += this.#table.rowCount(directory);
-    }
-    return count;
-  }
 
   /** What is ours for the moment differs from capture to capture, so what was known of its surroundings does not hold. */
   #distrustOwn(): void {
@@ -309,7 +271,7 @@ export class Walk implements Disposable {
       return "lost";
     }
     const known = this.#rowsByName(directory);
-    const path = table.pathOf(directory);
+    const path = table.pathOf(directory) as WorkspacePath;
     const prefix = this.#prefixes.of(directory);
     const list = this.#list;
     const children: [index: number, child: number | Look][] = [];
@@ -318,17 +280,19 @@ export class Walk implements Disposable {
     names.sort(compareNames);
     for (let i = 0; i < names.length; i++) {
       const name = names[i] as string;
-      if (ownPaths.size > 0 && ownPaths.has(joinPath(path as WorkspacePath, name))) {
+      if (ownPaths.size > 0 && ownPaths.has(joinPath(path, name))) {
         ownSkipped = true;
         continue;
       }
       // The handle stays open throughout: nothing else of this walk opens directories meanwhile.
       this.#addName(list, children, directory, name, known.get(name), () =>
-        this.#lookIn(handle, directory, name, prefix === undefined ? handle.at(name) : toFsPath(prefix + name)),
+        this.#classifier.find(handle, name, prefix === undefined ? handle.at(name) : toFsPath(prefix + name), () =>
+          joinPath(path, name),
+        ),
       );
       if (i % 64 === 63) await pace();
     }
-    this.#listed += names.length;
+    this.#listed += list.count - children.length;
     if (this.#options.threads && this.#listed > filesForReading) prepareHelpers();
     if (directory !== 0) this.#noteMode(directory, before.mode & permissionMask);
     this.#setRows(directory, list, children);
@@ -350,7 +314,10 @@ export class Walk implements Disposable {
   ): void {
     const table = this.#table;
     const child = row !== undefined && table.kind(row) === kinds.directory ? table.extra(row) : undefined;
-    if (row !== undefined && (child === undefined ? table.look(row) : table.directoryLook(child)) === looks.same) {
+    const isAsItWas =
+      row !== undefined && (child === undefined ? table.look(row) : table.directoryLook(child)) === looks.same;
+    // An omission without stamps holds only while the directory's own do, which is not so here.
+    if (isAsItWas && (table.kind(row) !== kinds.omitted || table.ctime(row) !== 0)) {
       if (child !== undefined) children.push([list.count, child]);
       list.copyRow(table, directory, row);
       return;
@@ -434,87 +401,7 @@ export class Walk implements Disposable {
     return lost;
   }
 
-  #lookIn(handle: Directory, directory: number, name: string, path: string | Buffer): Found | undefined {
-    for (let attempts = 0; attempts < looksMax; attempts++) {
-      try {
-        const look = this.#options.looker.at(path);
-        return look === undefined ? undefined : this.#classify(handle, directory, name, look);
-      } catch (error) {
-        const errno = errnoOf(error);
-        if (errno === "ENOENT") return undefined;
-        // Not a link any more when it was read: look again.
-        if (errno === "EINVAL") continue;
-        assertOwnMeans(error, this.#pathIn(directory, name));
-        return { kind: "omitted", class: "unreadable" };
-      }
-    }
-    return { kind: "omitted", class: "unstable" };
-  }
-
-  #classify(handle: Directory, directory: number, name: string, look: Look): Found {
-    const { rules, ownDirectories, fileSystem } = this.#options;
-    const isBranch = isDirectory(look.mode);
-    const omission = rules.omission(() => this.#pathIn(directory, name), name, isBranch);
-    if (omission !== undefined) return { kind: "omitted", class: omission };
-    if (isBranch) {
-      if (ownDirectories.has(identityKey(look.dev, look.ino))) return { kind: "omitted", class: "excluded", look };
-      // Only directories tell: overlay file systems give files the device of a layer below.
-      if (look.dev !== Number(this.#root.dev)) return { kind: "omitted", class: "mount" };
-      return { kind: "directory", look };
-    }
-    if (isRegular(look.mode)) {
-      const overSize = rules.maxFileBytes !== undefined && look.size > rules.maxFileBytes;
-      return overSize ? { kind: "omitted", class: "over-size", look } : { kind: "file", look };
-    }
-    if (isLink(look.mode)) return { kind: "symlink", look, target: fileSystem.readlink(handle.at(name)) };
-    return { kind: "omitted", class: "special" };
-  }
-
   #pathIn(directory: number, name: string): WorkspacePath {
     return joinPath(this.#table.pathOf(directory) as WorkspacePath, name);
   }
-}
-
-/** Classes that are looked at anew each time: nothing in the stamps of the name would show that they no longer hold. */
-const passing: ReadonlySet<OmissionClass> = new Set(["mount", "unreadable", "unstable"]);
-
-function addFound(list: RowList, name: string, found: Found, lookedAt: number): void {
-  const isRaw = isEscaped(name);
-  const bytes = isRaw ? nameToBytes(name) : Buffer.from(name);
-  const row = list.add(kinds[found.kind], bytes, isRaw, found.kind === "symlink" ? found.target : undefined);
-  const { look } = found;
-  list.setLook(row, looks.same);
-  if (look !== undefined) {
-    list.setStamps(row, look.size, look.mtimeMs, look.ctimeMs, look.ino);
-    list.setMode(row, look.mode & permissionMask);
-  }
-  switch (found.kind) {
-    case "file":
-      list.addFlags(row, rowFlags.unread);
-      break;
-    case "symlink":
-      if (isSettled(found.look, lookedAt)) list.addFlags(row, rowFlags.trusted);
-      break;
-    case "omitted": {
-      list.setClass(row, omissionClasses.indexOf(found.class));
-      // A directory of ours is left out by its identity, which is not in the row.
-      const isOwn = found.class === "excluded" && look !== undefined;
-      list.addFlags(row, isOwn || passing.has(found.class) ? rowFlags.always : rowFlags.trusted);
-      break;
-    }
-    case "directory":
-  }
-}
-
-/** Running out of descriptors or memory is our failure and must not pass for a property of the tree. */
-export function assertOwnMeans(error: unknown, path: string): void {
-  const errno = errnoOf(error);
-  if (errno !== undefined && !["EMFILE", "ENFILE", "ENOMEM"].includes(errno)) return;
-  if (errno === undefined) throw error;
-  throw new StorageError(
-    "storage.failed",
-    `Cannot capture ${JSON.stringify(path)}: the process has no descriptors or memory left (${errno})`,
-    { operation: "capture", path, errno },
-    { cause: error, retryable: true },
-  );
 }
