@@ -21,12 +21,16 @@ const reserveBytesMax = 256 * mebibyte;
 /** Room for a full write-ahead log of SQLite; on small volumes a part of them. */
 const fileBytesMax = 4 * mebibyte;
 const fileVolumePart = 1 / 32;
+/** Less than this is no help to anybody. */
+const fileBytesMin = 64 * 1024;
 
 export interface DiskReserve {
   /** Throws `storage.reserve` unless `bytes` more leave the reserve alone. */
   assertRoom(bytes: number): void;
-  /** Makes the reserve file unless it is there or there is no room to speak of. */
+  /** Makes the reserve file unless it is there, or there is no room to speak of. */
   ensureFile(): void;
+  /** Takes back what was given up and is left over, if that is worth having. */
+  takeBackFile(): void;
   /** Gives the reserve file up. Returns whether there was one. */
   releaseFile(): boolean;
   /** Gives it up if less than its size is free. */
@@ -67,6 +71,21 @@ export function createDiskReserve(
     }
   };
 
+  const makeFile = (bytes: number): void => {
+    releaseFile();
+    if (bytes === 0) return;
+    const random = randomFillSync(Buffer.allocUnsafe(Math.min(mebibyte, bytes)));
+    const chunks: Buffer[] = [];
+    for (let left = bytes; left > 0; left -= random.length) chunks.push(random.subarray(0, left));
+    try {
+      // Not synced: an empty or absent one after a power loss is found by its size and made anew.
+      publishNoReplace(fileSystem, file, chunks, { durable: false });
+      ensured = true;
+    } catch (error) {
+      if (!isFull(error)) throw error;
+    }
+  };
+
   return {
     assertRoom(bytes) {
       const { free, size } = volume();
@@ -85,22 +104,14 @@ export function createDiskReserve(
       if (ensured) return;
       const { free, size } = volume();
       const bytes = fileBytes(size);
-      if (sizeOfFile() === bytes) {
-        ensured = true;
-        return;
-      }
-      releaseFile();
-      if (free < 2 * bytes || bytes === 0) return;
-      const random = randomFillSync(Buffer.allocUnsafe(Math.min(mebibyte, bytes)));
-      const chunks: Buffer[] = [];
-      for (let left = bytes; left > 0; left -= random.length) chunks.push(random.subarray(0, left));
-      try {
-        // Not synced: an empty or absent one after a power loss is found by its size and made anew.
-        publishNoReplace(fileSystem, file, chunks, { durable: false });
-        ensured = true;
-      } catch (error) {
-        if (!isFull(error)) throw error;
-      }
+      if (sizeOfFile() === bytes) ensured = true;
+      else if (free >= 2 * bytes) makeFile(bytes);
+    },
+    takeBackFile() {
+      const { free, size } = volume();
+      const there = sizeOfFile();
+      const bytes = Math.min(fileBytes(size), there + free);
+      if (bytes > there && bytes >= fileBytesMin) makeFile(bytes - (bytes % fileBytesMin));
     },
     releaseFile,
     releaseFileIfFull() {

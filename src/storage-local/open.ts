@@ -97,7 +97,7 @@ export async function openLocalStorage(options: LocalStorageOptions = {}): Promi
     } finally {
       database.close();
     }
-    if (released) onDiskQuietly(() => reserve.ensureFile());
+    if (released) onDiskQuietly(() => reserve.takeBackFile());
   };
   return {
     ledger: createLocalLedger(database),
@@ -114,7 +114,7 @@ export async function openLocalStorage(options: LocalStorageOptions = {}): Promi
         try {
           return await work();
         } finally {
-          onDiskQuietly(() => reserve.ensureFile());
+          onDiskQuietly(() => reserve.takeBackFile());
         }
       },
     },
