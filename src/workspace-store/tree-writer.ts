@@ -173,6 +173,9 @@ export class TreeWriter implements Disposable {
     this.#files.push(file);
     let handedOver = false;
     try {
+      // Ext4, XFS and Btrfs take a file that is cut to nothing for one that is being replaced, and begin to write it back when
+      // it is closed: most of it is done by the time it is synced.
+      if (this.#durable) this.#fs.ftruncate(fd, 0);
       if (bytes !== undefined) writeAll(this.#fs, fd, bytes);
       else {
         const pace = () => this.#pace();
