@@ -105,7 +105,7 @@ function generations(bytes: Buffer): string {
   return rest.equals(Buffer.alloc(rest.length, previous)) ? "halfway" : `torn at ${change}`;
 }
 
-describe("a write during the read", () => {
+describe("C106 a write during the read", () => {
   const large = 3 * 1024 * 1024;
 
   it("gives a state the file had, whatever moments the writer chooses and however coarse the stamps", async () => {
