@@ -49,8 +49,14 @@ function isStray(fileSystem: FileSystem, world: string | undefined, name: string
 
 function markOf(fileSystem: FileSystem, pid: number): string | undefined {
   const world = worldOf(fileSystem);
-  const start = startOf(fileSystem, String(pid));
-  return world === undefined || start === undefined ? undefined : `${world}-${pid}-${start}-`;
+  if (world === undefined) return undefined;
+  try {
+    const start = startOf(fileSystem, String(pid));
+    return start === undefined ? undefined : `${world}-${pid}-${start}-`;
+  } catch (error) {
+    if (errnoOf(error) === undefined) throw error;
+    return undefined;
+  }
 }
 
 /** What pids mean here: this boot and this pid namespace. Undefined where the system does not say. */
