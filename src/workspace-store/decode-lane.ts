@@ -6,7 +6,7 @@ import type { MessagePort } from "node:worker_threads";
 import { brotliDecompressSync } from "node:zlib";
 import { objectIdOf } from "./object-ids.js";
 import type { ObjectId } from "./object-ids.js";
-import { codecs } from "./pack-codec.js";
+import { codecs, inflateOptions } from "./pack-codec.js";
 
 export interface DecodeRequest {
   readonly kind: "decode";
@@ -60,11 +60,7 @@ function inflated(codec: number, stored: Uint8Array, rawLength: number): Uint8Ar
   if (codec === codecs.raw) return stored;
   if (codec !== codecs.brotli) return undefined;
   try {
-    // One buffer and one step: the usual chunks of 16 KiB would be put together afterwards.
-    return brotliDecompressSync(stored, {
-      chunkSize: Math.max(64, rawLength + 1),
-      maxOutputLength: Math.max(1, rawLength),
-    });
+    return brotliDecompressSync(stored, inflateOptions(rawLength));
   } catch {
     return undefined;
   }

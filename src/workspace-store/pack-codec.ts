@@ -9,6 +9,7 @@
 import { createHash, hash, randomBytes } from "node:crypto";
 import { promisify } from "node:util";
 import { brotliCompressSync, brotliDecompress, constants, crc32 } from "node:zlib";
+import type { BrotliOptions } from "node:zlib";
 import { invariant } from "../core/index.js";
 import { ByteReader, ByteWriter, FormatError } from "./byte-codec.js";
 import type { ObjectId } from "./object-ids.js";
@@ -100,6 +101,12 @@ export function saltBlock(): EncodedBlock {
   return { codec: codecs.raw, stored: raw, rawLength: raw.length, ids: [hash("sha256", raw)], lengths: [raw.length] };
 }
 
+/** All of it in one step: in the usual chunks of 16 KiB each is a way to the thread pool and back, and they are joined after. */
+export const inflateOptions = (rawLength: number): BrotliOptions => ({
+  chunkSize: Math.max(constants.Z_MIN_CHUNK, rawLength + 1),
+  maxOutputLength: Math.max(1, rawLength),
+});
+
 /** The raw bytes of a block. Throws `FormatError` when they are not `rawLength` many. */
 export async function decodeBlock(codec: number, stored: Uint8Array, rawLength: number): Promise<Buffer> {
   if (codec === codecs.raw) {
@@ -109,7 +116,7 @@ export async function decodeBlock(codec: number, stored: Uint8Array, rawLength: 
   if (codec !== codecs.brotli) throw new FormatError(`a block has the unknown codec ${codec}`);
   let raw: Buffer;
   try {
-    raw = await decompress(stored, { maxOutputLength: Math.max(1, rawLength) });
+    raw = await decompress(stored, inflateOptions(rawLength));
   } catch (error) {
     throw new FormatError("a block does not decompress", { cause: error });
   }
