@@ -7,6 +7,7 @@
  */
 import { MessageChannel } from "node:worker_threads";
 import type { MessagePort } from "node:worker_threads";
+import { raceAbort } from "../core/index.js";
 import type { FileEntry } from "./content.js";
 import type { BlockToDecode, DecodeAnswer, DecodeBatch, DecodeRequest } from "./decode-lane.js";
 import { prepareHelpers, takeHelper } from "./lanes.js";
@@ -47,10 +48,12 @@ export function prepareHelperFor(bytes: number): void {
 export const helperFor = (bytes: number): DecodingHelper | undefined =>
   bytes >= helpedBytesMin ? takeHelper() : undefined;
 
+/** Rejects with the signal's reason when it aborts. */
 export async function* loadedBlocks<F extends Loadable>(
   objects: ObjectStore,
   blocks: readonly BlockOfFiles<F>[],
   helper: DecodingHelper | undefined,
+  signal?: AbortSignal,
 ): AsyncGenerator<LoadedBlock<F>> {
   if (helper === undefined) {
     for (const { files } of readAhead(objects, blocks)) yield { files, bytesOf: () => undefined };
@@ -58,7 +61,7 @@ export async function* loadedBlocks<F extends Loadable>(
   }
   const decoding = new Decoding(objects, blocks, helper);
   try {
-    yield* decoding.run();
+    yield* decoding.run(signal);
   } finally {
     decoding.close();
   }
@@ -101,7 +104,7 @@ class Decoding<F extends Loadable> {
     });
   }
 
-  async *run(): AsyncGenerator<LoadedBlock<F>> {
+  async *run(signal: AbortSignal | undefined): AsyncGenerator<LoadedBlock<F>> {
     const batches: Batch<F>[] = [];
     const fill = (slot: number) => {
       const batch = this.#start(slot);
@@ -110,7 +113,7 @@ class Decoding<F extends Loadable> {
     for (let slot = 0; slot < slots; slot++) fill(slot);
     for (let batch = batches.shift(); batch !== undefined; batch = batches.shift()) {
       const { slot, ranges } = batch;
-      const failed = await batch.failed;
+      const failed = await raceAbort(batch.failed, signal);
       const bytesOf = ({ entry: { id } }: F) => {
         const range = failed === undefined || failed.includes(id) ? undefined : ranges.get(id);
         return range && Buffer.from(this.#memory, range[0], range[1] - range[0]);

@@ -45,7 +45,7 @@ export class TreeWriter implements Disposable {
   readonly #unfinished = new Set<PlannedDirectory>();
   #links = 0;
   readonly #files: PlannedFile[] = [];
-  /** What a new file of a mode gets, found out anew after each pause: the umask may change then. */
+  /** What a new file of a mode gets, found out anew after each wait: the umask may have changed meanwhile. */
   readonly #modesGiven = new Map<number, number>();
   readonly #syncs = new Set<Promise<void>>();
   #syncFailure: unknown;
@@ -88,7 +88,9 @@ export class TreeWriter implements Disposable {
       }
       operation = "write";
       const blocks = await inStoredOrder(this.#objects, plan.files, () => this.#pace());
-      for await (const { files, bytesOf } of loadedBlocks(this.#objects, blocks, helperFor(plan.bytes))) {
+      const helper = helperFor(plan.bytes);
+      for await (const { files, bytesOf } of loadedBlocks(this.#objects, blocks, helper, this.#signal)) {
+        this.#modesGiven.clear();
         for (const [i, file] of files.entries()) {
           at = file;
           await this.#writeFile(file, bytesOf(file), files[i + 1]);
@@ -182,7 +184,7 @@ export class TreeWriter implements Disposable {
         const options = { signal: this.#signal, path: pathOf(file), pace };
         await writeLargeContent(this.#fs, fd, this.#objects, entry, options);
       }
-      this.#settleMode(fd, entry.mode);
+      this.#settleMode(fd, entry.mode, isLarge);
       if (isLarge && next !== undefined && this.#copies.keep(fd, entry, next.entry)) {
         handedOver = true;
       } else if (this.#durable && (entry.mode & ownerRead) === 0) {
@@ -194,16 +196,18 @@ export class TreeWriter implements Disposable {
     }
   }
 
-  #read(file: PlannedFile): Promise<Buffer> {
-    return this.#objects.read(file.entry.id, { signal: this.#signal, path: pathOf(file) });
+  async #read(file: PlannedFile): Promise<Buffer> {
+    const bytes = await this.#objects.read(file.entry.id, { signal: this.#signal, path: pathOf(file) });
+    this.#modesGiven.clear();
+    return bytes;
   }
 
   /** Exactly the mode, whatever the umask or a default ACL; never set-id bits, which a tree does not hold. */
-  #settleMode(fd: number, mode: number): void {
-    let given = this.#modesGiven.get(mode);
+  #settleMode(fd: number, mode: number, waited: boolean): void {
+    let given = waited ? undefined : this.#modesGiven.get(mode);
     if (given === undefined) {
       given = Number(this.#fs.fstat(fd).mode) & permissionBits;
-      this.#modesGiven.set(mode, given);
+      if (!waited) this.#modesGiven.set(mode, given);
     }
     if (given !== mode) this.#fs.fchmod(fd, mode);
   }
