@@ -47,16 +47,14 @@ const plans = {
 };
 
 if (!values["no-build"]) makeBuild();
-const samples = [];
-const made = [];
-let machine;
-let present;
 await withPlace(values.dir, async (place) => {
-  machine = describeMachine(place);
-  present = findKinds(takeBuild(place));
+  const machine = describeMachine(place);
+  const { kinds, versions, absent } = findKinds(takeBuild(place));
+  const samples = [];
+  const made = [];
   for (const name of names) {
     tell(`${name}: making the tree`);
-    const bench = makeBench({ place, name, kinds: present.kinds, rounds: runs, samples });
+    const bench = makeBench({ place, name, kinds, rounds: runs, samples });
     made.push({ name, description: describeTree(bench.tree, name), files: bench.tree.files, bytes: bench.tree.bytes });
     for (const step of plans[name]) {
       tell(`${name}: ${step.name}`);
@@ -64,22 +62,14 @@ await withPlace(values.dir, async (place) => {
     }
     await closeBench(bench);
   }
+  const verdicts = judge(samples);
+  machine.loadAtEnd = load();
+  const run = { machine, versions, absent, runs, trees: made, samples, verdicts };
+  if (values.json !== undefined) fs.writeFileSync(values.json, json(run));
+  console.log(markdown(run, kinds));
+  if (values.check && verdicts.some(({ met }) => met === false)) process.exitCode = 1;
+  tell("removing what was made");
 });
-const { kinds, versions, absent } = present;
-const verdicts = judge(samples);
-const run = {
-  machine: { ...machine, loadAtEnd: load() },
-  versions,
-  absent,
-  runs,
-  trees: made,
-  kinds,
-  samples,
-  verdicts,
-};
-if (values.json !== undefined) fs.writeFileSync(values.json, json(run));
-console.log(markdown(run, kinds));
-if (values.check && verdicts.some(({ met }) => met === false)) process.exitCode = 1;
 
 function tell(step) {
   console.error(`${(performance.now() / 1000).toFixed(0)} s  ${step}`);
