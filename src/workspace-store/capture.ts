@@ -164,7 +164,8 @@ class Capture implements Disposable {
       await this.#look();
       const { tree, summary } = this.#storing ? await this.#store() : await this.#hash();
       this.#assertRootUnmoved();
-      this.#loan.save();
+      // Whatever is wrong from here on, the capture is done.
+      await this.#loan.save(pacer(undefined));
       return { ...summary, ref: tree.ref, tree, bytesRead: this.#reading.bytesRead, bytesStored: this.#bytesStored };
     } catch (error) {
       await this.#keep();
@@ -357,11 +358,7 @@ class Capture implements Disposable {
     // The failure that brought us here is the one to report. A pin that stays all the same keeps a whole tree alive.
     if (pin && this.#pinned) await this.#environment.pins.takeBack(pin, [this.#pinned]).catch(() => undefined);
     if (this.#storing) await this.#writer.flush(AbortSignal.timeout(keepMs)).catch(() => undefined);
-    try {
-      this.#loan.save();
-    } catch {
-      // As above.
-    }
+    await this.#loan.save(pacer(undefined)).catch(() => undefined);
   }
 
   // ── refusals ──────────────────────────────────────────────────────────────────────────────────────────────────────

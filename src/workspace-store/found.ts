@@ -1,9 +1,8 @@
 /** What stands at a name: its kind, or the class by which it is left out, and the row that says so. */
-import { errnoOf, nameToBytes, StorageError } from "../core/index.js";
+import { errnoOf, isEscapedName, nameToBytes, StorageError } from "../core/index.js";
 import type { Directory, FileSystem, WorkspacePath } from "../core/index.js";
 import type { PathRules } from "./capture-rules.js";
 import type { OmissionClass } from "./contracts.js";
-import { isEscaped } from "./look-lane.js";
 import type { RowList } from "./row-list.js";
 import { isDirectory, isLink, isRegular, isSettled, permissionMask } from "./stamps.js";
 import type { Look, Looker } from "./stamps.js";
@@ -83,9 +82,12 @@ const passing: ReadonlySet<OmissionClass> = new Set(["mount", "unreadable", "uns
 
 /** Adds the row of what was found. */
 export function addFound(list: RowList, name: string, found: Found, lookedAt: number): void {
-  const isRaw = isEscaped(name);
-  const bytes = isRaw ? nameToBytes(name) : Buffer.from(name);
-  const row = list.add(kinds[found.kind], bytes, isRaw, found.kind === "symlink" ? found.target : undefined);
+  const isRaw = isEscapedName(name);
+  const row = list.add(
+    kinds[found.kind],
+    isRaw ? nameToBytes(name) : name,
+    found.kind === "symlink" ? found.target : undefined,
+  );
   const { look } = found;
   list.setLook(row, looks.same);
   if (look !== undefined) {

@@ -6,7 +6,7 @@
  * It goes by paths and not by handles, which is twice as fast and may be misled by a link put in the way. That is harmless:
  * it only ever answers "as it was", by inode and change time, and everything else is left to a careful look (`walk.ts`).
  */
-import { toFsPath } from "../core/index.js";
+import { isEscapedName, toFsPath } from "../core/index.js";
 import { isDirectory, permissionMask } from "./stamps.js";
 import type { Look, Looker } from "./stamps.js";
 import { directoryFlags, kinds, looks, rowBytes, rowFlags } from "./table-layout.js";
@@ -40,7 +40,7 @@ export function* lookAround(table: TreeTable, looker: Looker, job: LookJob): Gen
       if (!table.has(directory)) continue;
       const prefix = prefixes.of(directory);
       if (prefix === undefined) continue;
-      const isRaw = isEscaped(prefix);
+      const isRaw = isEscapedName(prefix);
       table.setDirectoryLook(
         directory,
         lookAtDirectory(table, looker, job, directory, isRaw ? toFsPath(prefix) : prefix),
@@ -122,10 +122,6 @@ function tryLook(looker: Looker, path: string | Buffer): Look | undefined {
     return undefined;
   }
 }
-
-const escapes = /[\udc80-\udcff]/;
-/** Whether a name or path of ours stands for bytes that are not UTF-8. */
-export const isEscaped = (name: string): boolean => escapes.test(name);
 
 /** The paths of directories with a slash at the end, each made once; undefined for those too long for a system call. */
 export class Prefixes {

@@ -52,6 +52,8 @@ const batchBytes = 512 * 1024;
 const batchPieces = 8;
 const lanesMax = 8;
 
+type Words = Int32Array & readonly [number, number, number];
+
 interface FilePlace {
   readonly directory: number;
   readonly name: string;
@@ -132,13 +134,19 @@ export class Reading {
     if (threads && isMuch(forNewHelper)) prepareHelpers();
     const helped = threads && isMuch(isHelperReady() ? forHelper : forNewHelper);
     const plan = this.#plan();
-    const claims = helped && writer ? shareClaims(objects, plan.places.length + plan.pieces) : undefined;
+    const claims = helped && writer ? shareClaims(objects, files + plan.pieces) : undefined;
     const lookedAt = this.#options.now();
     await this.#runLanes(plan, writer, claims, helped);
     const contested: FilePlace[] = [];
-    for (const { directory, name, item } of plan.places) {
+    for (let item = 0; item < plan.results.length; item++) {
+      const [directory, index, first] = plan.items.subarray(item * itemWords, item * itemWords + 3) as Words;
+      if (first !== wholeFile) continue;
       if (plan.results[item] === outcomes.read) this.#noteChange(directory);
-      else contested.push({ directory, name });
+      else
+        contested.push({
+          directory,
+          name: this.#table.name(directory, this.#table.rows(directory) + index * rowBytes),
+        });
     }
     const young: LargeFile[] = [];
     for (const file of plan.large) {
@@ -239,7 +247,6 @@ export class Reading {
     const table = this.#table;
     const items: number[] = [];
     const batches: number[] = [0];
-    const places: (FilePlace & { readonly item: number })[] = [];
     const large: LargeFile[] = [];
     let pieces = 0;
     let filesInBatch = 0;
@@ -253,9 +260,7 @@ export class Reading {
     this.#forUnread((directory, row, index) => {
       if (only !== undefined && !only.has(row)) return;
       const size = table.size(row);
-      const name = table.name(directory, row);
       if (size <= pieceBytes) {
-        places.push({ directory, name, item: items.length / itemWords });
         items.push(directory, index, wholeFile, 0, 0);
         bytesInBatch += size;
         if (++filesInBatch >= batchFiles || bytesInBatch >= batchBytes) closeBatch();
@@ -271,7 +276,7 @@ export class Reading {
         pieces += count;
         closeBatch();
       }
-      large.push({ directory, name, row, size, place, items: own });
+      large.push({ directory, name: table.name(directory, row), row, size, place, items: own });
     });
     closeBatch();
     return {
@@ -279,7 +284,6 @@ export class Reading {
       batches: sharedFrom(batches),
       results: new Int32Array(new SharedArrayBuffer((items.length / itemWords) * 4)),
       digests: Buffer.from(new SharedArrayBuffer(pieces * 32)),
-      places,
       large,
       pieces,
     };
@@ -419,7 +423,6 @@ interface Plan {
   readonly batches: Int32Array;
   readonly results: Int32Array;
   readonly digests: Buffer;
-  readonly places: readonly (FilePlace & { readonly item: number })[];
   readonly large: readonly LargeFile[];
   readonly pieces: number;
 }

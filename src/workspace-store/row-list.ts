@@ -15,19 +15,18 @@ export class RowList {
     this.namesLength = 0;
   }
 
-  /** A row with nothing but its name (and target); returns where it starts in `rows`. */
-  add(kind: number, name: Uint8Array, isRaw: boolean, target?: Uint8Array): number {
-    invariant(name.length > 0 && name.length <= 0xffff, "BUG: a file name is longer than any file system's");
+  /** A row with nothing but its name (and target); a name in bytes is one that is not UTF-8. Returns where it starts in `rows`. */
+  add(kind: number, name: string | Uint8Array, target?: Uint8Array): number {
     const at = this.#next();
     this.rows.fill(0, at, at + rowBytes);
-    this.rows.writeUInt32LE(this.#addName(name), at + field.nameAt);
-    this.rows.writeUInt16LE(name.length, at + field.nameLength);
+    const nameAt = this.namesLength;
+    const length = typeof name === "string" ? this.#addText(name) : this.#addBytes(name);
+    invariant(length > 0 && length <= 0xffff, "BUG: a file name is longer than any file system's");
+    this.rows.writeUInt32LE(nameAt, at + field.nameAt);
+    this.rows.writeUInt16LE(length, at + field.nameLength);
     this.rows[at + field.kind] = kind;
-    if (isRaw) this.rows[at + field.flags] = rowFlags.rawName;
-    if (target !== undefined) {
-      this.#addName(target);
-      this.rows.writeUInt32LE(target.length, at + field.extra);
-    }
+    if (typeof name !== "string") this.rows[at + field.flags] = rowFlags.rawName;
+    if (target !== undefined) this.rows.writeUInt32LE(this.#addBytes(target), at + field.extra);
     return at;
   }
 
@@ -38,7 +37,8 @@ export class RowList {
     const start = table.nameStart(directory, row);
     const own = table.kind(row) === kinds.symlink ? table.extra(row) : 0;
     const length = table.nameLength(row) + own;
-    this.rows.writeUInt32LE(this.#addName(table.bytes.subarray(start, start + length)), at + field.nameAt);
+    this.rows.writeUInt32LE(this.namesLength, at + field.nameAt);
+    this.#addBytes(table.bytes.subarray(start, start + length));
     return at;
   }
 
@@ -79,12 +79,22 @@ export class RowList {
     return at;
   }
 
-  #addName(bytes: Uint8Array): number {
-    const at = this.namesLength;
-    while (at + bytes.length > this.names.length) this.names = grown(this.names, at);
-    this.names.set(bytes, at);
+  #addText(name: string): number {
+    this.#reserve(name.length * 3);
+    const length = this.names.write(name, this.namesLength, "utf8");
+    this.namesLength += length;
+    return length;
+  }
+
+  #addBytes(bytes: Uint8Array): number {
+    this.#reserve(bytes.length);
+    this.names.set(bytes, this.namesLength);
     this.namesLength += bytes.length;
-    return at;
+    return bytes.length;
+  }
+
+  #reserve(length: number): void {
+    while (this.namesLength + length > this.names.length) this.names = grown(this.names, this.namesLength);
   }
 }
 

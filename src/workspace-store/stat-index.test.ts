@@ -55,20 +55,14 @@ describe("a stat index", () => {
     const list = new RowList();
     for (const [name, size] of rows) {
       const isRaw = name.includes("\udcff");
-      list.setStamps(
-        list.add(kinds.file, isRaw ? Buffer.from([120, 255]) : Buffer.from(name), isRaw),
-        size,
-        1.5,
-        -2,
-        3,
-      );
+      list.setStamps(list.add(kinds.file, isRaw ? Buffer.from([120, 255]) : name), size, 1.5, -2, 3);
     }
     table.setRows(0, list);
   };
   const learn = async (indexes: StatIndexes, rows: readonly (readonly [string, number])[]): Promise<void> => {
     using loan = await indexes.borrow(head);
     withRows(loan.table, rows);
-    loan.save();
+    await loan.save(() => undefined);
   };
   const known = async (indexes: StatIndexes, of = head): Promise<(readonly [string, number])[]> => {
     using loan = await indexes.borrow(of);

@@ -4,9 +4,10 @@
  *
  * A table serves one capture at a time; another of the same root and rules waits for it, and then finds everything looked at.
  */
+import { randomBytes } from "node:crypto";
 import { constants } from "node:fs";
 import path from "node:path";
-import { canonicalJson, errnoOf, raceAbort, sha256Hex, toFsPath, writeAll, writeFileAtomic } from "../core/index.js";
+import { canonicalJson, errnoOf, raceAbort, sha256Hex, toFsPath, temporaryPrefix, writeAll } from "../core/index.js";
 import type { Abortable, FileSystem, Json } from "../core/index.js";
 import { FormatError } from "./byte-codec.js";
 import type { CaptureRules } from "./contracts.js";
@@ -19,6 +20,13 @@ const rememberedMax = 4;
 /** The file is written anew when its batches are more than this share of what a new one would hold, and at least so long. */
 const batchesShareMax = 0.5;
 const batchesBytesMin = 256 * 1024;
+/** A batch is put together and written in one go. */
+const batchBytesMax = 1024 * 1024;
+/** A write takes less than a second. */
+const strayAgeMs = 60 * 60_000;
+const unusedAgeMs = 90 * 24 * 60 * 60_000;
+
+type Pace = () => Promise<void> | undefined;
 
 interface FileState {
   /** Identity and stamps of the file as this value left it; another one there now was written by another process. */
@@ -41,8 +49,8 @@ export interface TableLoan extends Disposable {
   readonly table: TreeTable;
   /** The number that was noted when the flags that say what the store has were last right; -1 when never. */
   presentAsOf: number;
-  /** Keeps what was learnt for the next capture, and the next process. */
-  save(): void;
+  /** Keeps what was learnt for the next capture, and the next process. Pauses as `pace` says. */
+  save(pace: () => Promise<void> | undefined): Promise<void>;
 }
 
 export class StatIndexes {
@@ -86,9 +94,7 @@ export class StatIndexes {
         set presentAsOf(value) {
           remembered.presentAsOf = value;
         },
-        save: () => {
-          this.#save(head, remembered);
-        },
+        save: (pace) => this.#save(head, remembered, pace),
         [Symbol.dispose]: giveBack,
       };
     } catch (error) {
@@ -133,7 +139,7 @@ export class StatIndexes {
     }
   }
 
-  #save(head: StatIndexHead, remembered: Remembered): void {
+  async #save(head: StatIndexHead, remembered: Remembered, pace: Pace): Promise<void> {
     if (remembered.table.isWasteful) {
       remembered.table = remembered.table.compacted();
       remembered.file = undefined;
@@ -141,7 +147,7 @@ export class StatIndexes {
     const unsaved = remembered.table.takeUnsaved();
     if (this.#dir === undefined || (unsaved.length === 0 && remembered.file !== undefined)) return;
     try {
-      remembered.file = this.#append(head, remembered, unsaved) ?? this.#write(head, remembered.table);
+      remembered.file = this.#append(head, remembered, unsaved) ?? (await this.#write(head, remembered.table, pace));
     } catch (error) {
       // A full or read-only spool costs the next process time; this capture is not the worse for it.
       if (errnoOf(error) === undefined) throw error;
@@ -151,6 +157,8 @@ export class StatIndexes {
 
   #append({ key }: StatIndexHead, { table, file }: Remembered, unsaved: readonly number[]): FileState | undefined {
     if (file === undefined || this.#stamp(key) !== file.stamp) return undefined;
+    const bytes = unsaved.reduce((sum, directory) => sum + table.recordBytes(directory).length, 0);
+    if (bytes > batchBytesMax) return undefined;
     const batch = encodeBatch(table, unsaved, file.length);
     const length = file.length + batch.length;
     const batches = length - file.wholeLength;
@@ -166,17 +174,58 @@ export class StatIndexes {
     return stamp === undefined ? undefined : { ...file, stamp, length };
   }
 
-  #write(head: StatIndexHead, table: TreeTable): FileState | undefined {
+  async #write(head: StatIndexHead, table: TreeTable, pace: Pace): Promise<FileState | undefined> {
     const file = this.#file(head.key);
     this.#makeDir(path.dirname(file));
-    const all: number[] = [];
-    for (let directory = 0; directory < table.directories; directory++) if (table.has(directory)) all.push(directory);
-    const chunks = [encodeHead(head)];
-    chunks.push(encodeBatch(table, all, (chunks[0] as Buffer).length));
-    writeFileAtomic(this.#fs, file, chunks, { durable: false });
-    const length = chunks.reduce((sum, chunk) => sum + chunk.length, 0);
+    this.#sweep(path.dirname(file));
+    const temporary = path.join(path.dirname(file), `${temporaryPrefix}${randomBytes(9).toString("hex")}`);
+    const { O_WRONLY, O_CREAT, O_EXCL, O_NOFOLLOW } = constants;
+    const fd = this.#fs.open(toFsPath(temporary), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0o600);
+    let length = 0;
+    const write = (bytes: Buffer): void => {
+      writeAll(this.#fs, fd, bytes);
+      length += bytes.length;
+    };
+    try {
+      try {
+        write(encodeHead(head));
+        for (const directories of inBatches(table)) {
+          write(encodeBatch(table, directories, length));
+          await pace();
+        }
+      } finally {
+        this.#fs.close(fd);
+      }
+      this.#fs.rename(toFsPath(temporary), toFsPath(file));
+    } catch (error) {
+      this.#discard(temporary);
+      throw error;
+    }
     const stamp = this.#stamp(head.key);
     return stamp === undefined ? undefined : { stamp, length, wholeLength: length };
+  }
+
+  /** Removes what killed writers left, and indexes of roots that nobody captured for long. */
+  #sweep(dir: string): void {
+    const now = Date.now();
+    for (const name of this.#fs.readdir(toFsPath(dir)).map(String)) {
+      const file = path.join(dir, name);
+      try {
+        const ageMs = now - Number(this.#fs.lstat(toFsPath(file)).mtimeMs);
+        if (ageMs > (name.startsWith(temporaryPrefix) ? strayAgeMs : unusedAgeMs)) this.#discard(file);
+      } catch (error) {
+        // Gone, or not ours to look at.
+        if (errnoOf(error) === undefined) throw error;
+      }
+    }
+  }
+
+  #discard(file: string): void {
+    try {
+      this.#fs.unlink(toFsPath(file));
+    } catch {
+      // The next one tries again.
+    }
   }
 
   #file(key: string): string {
@@ -218,4 +267,20 @@ export class StatIndexes {
       }
     }
   }
+}
+
+/** All directories of a table, so many at a time that their records make a batch. */
+function* inBatches(table: TreeTable): Generator<readonly number[]> {
+  let directories: number[] = [];
+  let bytes = 0;
+  for (let directory = 0; directory < table.directories; directory++) {
+    if (!table.has(directory)) continue;
+    directories.push(directory);
+    bytes += table.recordBytes(directory).length;
+    if (bytes < batchBytesMax) continue;
+    yield directories;
+    directories = [];
+    bytes = 0;
+  }
+  if (directories.length > 0) yield directories;
 }
