@@ -10,7 +10,7 @@ import { codecs, inflateOptions } from "./pack-codec.js";
 
 export interface DecodeRequest {
   readonly kind: "decode";
-  /** Where decoded blocks go. The writing thread says where in it, and does not look before the answer. */
+  /** Where stored blocks lie and decoded ones go. The writing thread says where in it, and looks at neither before the answer. */
   readonly memory: SharedArrayBuffer;
   /** Batches come by it and answers go by it; when it closes, the phase is over. */
   readonly port: MessagePort;
@@ -22,9 +22,11 @@ export interface DecodeBatch {
 }
 export interface BlockToDecode {
   readonly codec: number;
-  readonly stored: Uint8Array;
+  /** Where in the shared memory its stored bytes lie. */
+  readonly from: number;
+  readonly storedLength: number;
   readonly rawLength: number;
-  /** Where in the shared memory its raw bytes go. */
+  /** Where its raw bytes go. */
   readonly at: number;
   readonly ids: readonly ObjectId[];
   /** Start and end of each object in the raw bytes, in turn. */
@@ -39,20 +41,20 @@ export interface DecodeAnswer {
 
 /** Resolves when the other side closes the port. */
 export function decodeBatches({ memory, port }: DecodeRequest): Promise<void> {
-  const out = Buffer.from(memory);
+  const shared = Buffer.from(memory);
   return new Promise((resolve) => {
     port.on("message", ({ number, blocks }: DecodeBatch) => {
-      const failed = blocks.flatMap((block) => decode(block, out));
+      const failed = blocks.flatMap((block) => decode(block, shared));
       port.postMessage({ number, failed } satisfies DecodeAnswer);
     });
     port.on("close", resolve);
   });
 }
 
-function decode({ codec, stored, rawLength, at, ids, ranges }: BlockToDecode, out: Buffer): ObjectId[] {
-  const raw = inflated(codec, stored, rawLength);
+function decode({ codec, from, storedLength, rawLength, at, ids, ranges }: BlockToDecode, shared: Buffer): ObjectId[] {
+  const raw = inflated(codec, shared.subarray(from, from + storedLength), rawLength);
   if (raw?.length !== rawLength) return [...ids];
-  out.set(raw, at);
+  shared.set(raw, at);
   return ids.filter((id, i) => objectIdOf(raw.subarray(ranges[2 * i], ranges[2 * i + 1])) !== id);
 }
 

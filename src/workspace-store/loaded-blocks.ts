@@ -79,7 +79,9 @@ interface Batch<F> {
 class Decoding<F extends Loadable> {
   readonly #objects: ObjectStore;
   readonly #blocks: readonly BlockOfFiles<F>[];
-  readonly #memory = new SharedArrayBuffer(slots * slotBytes);
+  /** Of each slot one half takes stored bytes, the other raw ones. */
+  readonly #memory = new SharedArrayBuffer(2 * slots * slotBytes);
+  readonly #shared = Buffer.from(this.#memory);
   readonly #port: MessagePort;
   readonly #waiting = new Map<number, (failed: readonly ObjectId[] | undefined) => void>();
   #next = 0;
@@ -131,13 +133,14 @@ class Decoding<F extends Loadable> {
   #start(slot: number): Batch<F> | undefined {
     const blocks: BlockOfFiles<F>[] = [];
     const ranges = new Map<ObjectId, readonly [number, number]>();
-    const wanted: (Omit<BlockToDecode, "stored"> & StoredRange)[] = [];
-    let at = slot * slotBytes;
+    const wanted: WantedBlock[] = [];
+    const end = (2 * slot + 2) * slotBytes;
+    let at = end - slotBytes;
     for (; this.#next < this.#blocks.length; this.#next++) {
       const block = this.#blocks[this.#next] as BlockOfFiles<F>;
       const found = this.#objects.locate((block.files[0] as F).entry.id)?.block;
       if (found !== undefined && found.rawLength <= slotBytes) {
-        if (at + found.rawLength > (slot + 1) * slotBytes) break;
+        if (at + found.rawLength > end) break;
         const { codec, packId, offset, storedLength, rawLength } = found;
         const [ids, places] = this.#objectsOf(block, found.ordinal);
         ids.forEach((id, i) => ranges.set(id, [at + (places[2 * i] as number), at + (places[2 * i + 1] as number)]));
@@ -147,7 +150,7 @@ class Decoding<F extends Loadable> {
       blocks.push(block);
     }
     if (blocks.length === 0) return undefined;
-    return { slot, blocks, ranges, failed: this.#decode(wanted) };
+    return { slot, blocks, ranges, failed: this.#decode(wanted, 2 * slot * slotBytes) };
   }
 
   /** The small files' objects in a block, each once, and where each starts and ends. */
@@ -164,21 +167,25 @@ class Decoding<F extends Loadable> {
     return [ids, ranges];
   }
 
-  async #decode(wanted: readonly (Omit<BlockToDecode, "stored"> & StoredRange)[]) {
-    if (this.#ended) return undefined;
+  /** Puts the stored bytes at `start` and has them decoded. */
+  async #decode(wanted: readonly WantedBlock[], start: number) {
     const blocks: BlockToDecode[] = [];
-    const read: Uint8Array[] = [];
+    let to = start;
     for (const run of adjacent(wanted)) {
-      const { packId, offset } = run[0] as StoredRange;
-      const last = run.at(-1) as StoredRange;
-      const bytes = await this.#objects.readStored(packId, offset, last.offset + last.storedLength - offset);
+      if (this.#ended) return undefined;
+      const { packId, offset: first } = run[0] as WantedBlock;
+      const last = run.at(-1) as WantedBlock;
+      const bytes = await this.#objects.readStored(packId, first, last.offset + last.storedLength - first);
       if (bytes === undefined) return undefined;
-      read.push(bytes);
-      for (const { offset: from, storedLength, packId: _, ...block } of run) {
-        blocks.push({ ...block, stored: bytes.subarray(from - offset, from - offset + storedLength) });
+      for (const { offset, packId: _, ...block } of run) {
+        const { storedLength } = block;
+        if (to + storedLength > start + slotBytes) return undefined;
+        this.#shared.set(bytes.subarray(offset - first, offset - first + storedLength), to);
+        blocks.push({ ...block, from: to });
+        to += storedLength;
       }
     }
-    if (this.#ended as boolean) return undefined;
+    if (this.#ended) return undefined;
     const number = this.#sent++;
     return new Promise<readonly ObjectId[] | undefined>((resolve) => {
       this.#waiting.set(number, resolve);
@@ -187,15 +194,14 @@ class Decoding<F extends Loadable> {
   }
 }
 
-interface StoredRange {
+interface WantedBlock extends Omit<BlockToDecode, "from"> {
   readonly packId: string;
   readonly offset: number;
-  readonly storedLength: number;
 }
 
 /** Runs of blocks that lie close enough to be read at once. */
-function adjacent<B extends StoredRange>(blocks: readonly B[]): B[][] {
-  const runs: B[][] = [];
+function adjacent(blocks: readonly WantedBlock[]): WantedBlock[][] {
+  const runs: WantedBlock[][] = [];
   for (const block of blocks) {
     const last = runs.at(-1)?.at(-1);
     const gap = last?.packId === block.packId ? block.offset - last.offset - last.storedLength : -1;
