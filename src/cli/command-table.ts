@@ -13,6 +13,7 @@ export const commands: Readonly<Record<string, () => Promise<{ readonly command:
   restore: () => import("./commands/restore.js"),
   snapshot: () => import("./commands/snapshot.js"),
   sessions: () => import("./commands/sessions.js"),
-  doctor: () => import("./commands/doctor.js"),
+  gc: () => import("./commands/gc.js"),
   verify: () => import("./commands/verify.js"),
+  doctor: () => import("./commands/doctor.js"),
 };

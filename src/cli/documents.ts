@@ -241,8 +241,16 @@ export const execDocument = (session: SessionId, result: ExecResult): object => 
     : { undoFailure: { code: result.undoFailure.code, message: result.undoFailure.message } }),
 });
 
-export const sessionsDocument = (sessions: readonly SessionSummary[]): object => ({
-  sessions: sessions.map(sessionEntry),
+export const sessionsDocument = (
+  sessions: readonly SessionSummary[],
+  sizes?: ReadonlyMap<string, { readonly bytes: number; readonly ownBytes: number }>,
+): object => ({
+  sessions: sessions.map((session) => ({
+    ...sessionEntry(session),
+    ...(sizes === undefined
+      ? {}
+      : { bytes: sizes.get(session.id)?.bytes ?? 0, ownBytes: sizes.get(session.id)?.ownBytes ?? 0 }),
+  })),
 });
 
 export const sessionEntry = (session: SessionSummary): object => ({

@@ -13,3 +13,11 @@ export function parseDuration(text: string): number | undefined {
   const ms = Math.round(Number(match[1]) * (unitMs[match[2] ?? ""] ?? Number.NaN));
   return ms <= durationMsMax ? ms : undefined;
 }
+
+const ageUnitMs: Readonly<Record<string, number>> = { m: 60_000, h: 3_600_000, d: 86_400_000, w: 604_800_000 };
+
+/** An age such as `30d`: whole minutes, hours, days or weeks, in milliseconds. Undefined when the text is none. */
+export function parseAge(text: string): number | undefined {
+  const match = /^([1-9]\d{0,5})([mhdw])$/.exec(text);
+  return match === null ? undefined : Number(match[1]) * (ageUnitMs[match[2] ?? ""] ?? Number.NaN);
+}

@@ -15,7 +15,10 @@ const surface: readonly (readonly [string, string, string])[] = [
   ["redo", "put it back", "--dry-run --skip-conflicts"],
   ["restore REF", "make files as they were", "--dry-run --exact --to DIR -- PATH…"],
   ["snapshot [-m LABEL]", "checkpoint now", ""],
-  ["sessions [rm ID]", "list; delete history", ""],
+  ["sessions [rm ID]", "list; delete with their space", "--sizes"],
+  ["gc", "give space back; let old checkpoints go", "--now --keep-last N --keep-within 30d"],
+  ["verify [REF…]", "read everything kept, and check it", "--all"],
+  ["doctor", "look at everything, and say what is wrong", ""],
 ];
 
 export function overviewHelp(): string {

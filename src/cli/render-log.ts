@@ -168,7 +168,7 @@ function turnNotes(turn: TurnSummary, now: Date): readonly string[] {
       : []),
     ...(turn.protected ? [] : ["not protected: undo is refused"]),
     ...reversals(turn, now),
-    ...droppedNote(turn, now),
+    ...(turn.dropped === undefined ? [] : [`undo dropped by gc ${clock(turn.dropped, now)}`]),
   ];
 }
 

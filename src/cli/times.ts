@@ -8,6 +8,12 @@ const dayOf = (at: Date): string => `${at.getFullYear()}-${two(at.getMonth() + 1
 export const clock = (at: Date, now: Date): string =>
   dayOf(at) === dayOf(now) ? `${two(at.getHours())}:${two(at.getMinutes())}` : dayOf(at);
 
+/** A time to come, to the minute: `14:02` for today, else with its date. */
+export const moment = (at: Date, now: Date): string => {
+  const time = `${two(at.getHours())}:${two(at.getMinutes())}`;
+  return dayOf(at) === dayOf(now) ? time : `${dayOf(at)} ${time}`;
+};
+
 /** `just now`, `12 s ago`, `4 min ago`, `3 h ago`, `2 d ago`, and the date after a month. */
 export function ago(at: Date, now: Date): string {
   const seconds = Math.floor((now.getTime() - at.getTime()) / 1000);

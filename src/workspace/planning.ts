@@ -13,7 +13,7 @@ import { readGitHead } from "./git-head.js";
 import type { FoldedHistory } from "./history.js";
 import type { OwnChange } from "./own-changes.js";
 import { resolveRef, resolveTurn } from "./references.js";
-import { droppedError } from "./retention/dropped-trees.js";
+import { entryDropped } from "./retention/dropped-trees.js";
 import type { TreePlan } from "./restore/plan.js";
 import { planRestore, planReversal } from "./restore/planner.js";
 import type { RootReader } from "./root-reader.js";
@@ -168,7 +168,7 @@ async function planEntry(
   options: Abortable,
 ): Promise<RestorePlan> {
   const { history, present, asker } = basis;
-  if (entry.dropped !== undefined) throw droppedError(action.kind, entry.name, entry.dropped);
+  if (entry.dropped !== undefined) throw entryDropped(action.kind, entry.name, entry.dropped);
   const from = await reader.store.open(entry.from, options);
   const to = entry.to === present.ref ? present : await reader.store.open(entry.to, options);
   const turn = turnNamed(history, entry.name);

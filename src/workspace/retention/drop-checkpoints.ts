@@ -120,9 +120,10 @@ async function look(reader: RootReader, policy: KeepPolicy, { signal }: Abortabl
     throw error;
   }
   if (history.damaged.length > 0) return alone("damaged");
-  const held = sessions.flatMap(({ currentWorkspace, lastCheckpoint }) =>
-    [currentWorkspace, lastCheckpoint?.ref].filter((ref) => ref !== undefined),
-  );
+  // A session that is closed goes on from what stands in the root, whose newest tree stays anyhow.
+  const held = sessions
+    .filter(({ state }) => state !== "closed")
+    .flatMap(({ currentWorkspace }) => currentWorkspace ?? []);
   const decision = decideDrop(history, policy, { held, now: reader.clock() });
   const pins = pinsToRemove(await reader.store.pins({ signal }), history, decision);
   const { checkpoints, entries } = decision;

@@ -47,12 +47,16 @@ export function markDropped<H extends FoldedHistory>(
   };
 }
 
-/** `name`: what was asked for, `c5` or `t3`. */
-export function droppedError(action: string, name: string, at: Date): SnapshotError {
-  const day = at.toISOString().slice(0, 10);
-  return new SnapshotError(
+/** For a tree that was asked for, by the name of its checkpoint. */
+export const treeDropped = (name: string, at: Date): SnapshotError => dropped("open", name, "it was dropped", at);
+
+/** For an entry of the undo list that needs such a tree. */
+export const entryDropped = (action: "undo" | "redo", name: string, at: Date): SnapshotError =>
+  dropped(action, name, "a tree it needs was dropped", at);
+
+const dropped = (action: string, name: string, what: string, at: Date): SnapshotError =>
+  new SnapshotError(
     "snapshot.dropped",
-    `Cannot ${action} ${name}: it was dropped by gc on ${day}, and is kept no more; \`looprig log\` shows what is`,
+    `Cannot ${action} ${name}: ${what} by gc on ${at.toISOString().slice(0, 10)}; \`looprig log\` shows what is kept`,
     { name, at: at.toISOString() },
   );
-}

@@ -5,7 +5,7 @@
 import type { SnapshotRef } from "../../core/index.js";
 import type { WorkspaceStore } from "../../workspace-store/index.js";
 import type { DroppedTrees } from "./dropped-trees.js";
-import { droppedError } from "./dropped-trees.js";
+import { treeDropped } from "./dropped-trees.js";
 
 export interface KeptStore {
   readonly store: WorkspaceStore;
@@ -26,7 +26,7 @@ export function createKeptStore(inner: WorkspaceStore): KeptStore {
       ...inner,
       open: async (ref, options) => {
         const tree = stored.has(ref) ? undefined : dropped.get(ref);
-        if (tree !== undefined) throw droppedError("open", tree.name, tree.at);
+        if (tree !== undefined) throw treeDropped(tree.name, tree.at);
         return inner.open(ref, options);
       },
       capture: async (options) => {
