@@ -38,6 +38,7 @@ export const packKey = (packId: string): string => `${packPrefix}${packId}`;
 /** Decoded blocks kept for the next object of the same block. */
 const blockCacheBytes = 16 * 1024 * 1024;
 const loadsAtOnce = 16;
+const searchesMax = 8;
 
 export class ObjectStore {
   readonly #blobs: Blobs;
@@ -187,15 +188,12 @@ export class ObjectStore {
   /** The verified bytes of an object. Rejects with `snapshot.object_missing` or `snapshot.object_damaged`. */
   async read(id: ObjectId, options: Abortable & { readonly path?: WorkspacePath | undefined } = {}): Promise<Buffer> {
     let damaged = false;
-    for (let searched = false; ;) {
+    // Collections may write its pack anew while it is looked for, and that one as well.
+    for (let searches = 0; ;) {
       options.signal?.throwIfAborted();
       const place = this.#index.place(id);
       if (place === undefined) {
-        if (!searched) {
-          searched = true;
-          await this.find(id, options);
-          continue;
-        }
+        if (searches++ < searchesMax && (await this.find(id, options))) continue;
         throw damaged ? objectDamaged(id, options.path) : objectMissing(id, options.path);
       }
       const bytes = await this.#readAt(place, options);

@@ -56,6 +56,9 @@ export interface AttachedDirectory {
   readonly stranger?: boolean | undefined;
 }
 
+/** How often a checkpoint is tried whose bytes are collected before they are pinned. */
+const takesMax = 3;
+
 export class OwnedRoot {
   readonly reader: RootReader;
   readonly journal: Journal;
@@ -156,19 +159,30 @@ export class OwnedRoot {
   /** Captures and compares; what is new is numbered and pinned, and the caller journals its event. */
   async take(request: CheckpointRequest): Promise<TakenCheckpoint> {
     try {
-      const before = this.disturbed;
-      const result = await this.#capture(request);
-      if (request.complete === true) assertComplete(this.reader.root, result);
-      const fuzzy = request.fuzzy === true || before || this.disturbed;
-      return {
-        result,
-        event: result.ref === request.unlessEqual ? undefined : await this.#name({ ...request, fuzzy }, result),
-      };
+      for (let attempt = 1; ; attempt++) {
+        try {
+          return await this.#takeOnce(request);
+        } catch (error) {
+          // A collection without a grace was faster than the pin; the next capture stores again what went.
+          if (attempt === takesMax || !isLooprigError(error, "snapshot.object_missing")) throw error;
+        }
+      }
     } catch (error) {
       const told = request.failureToldByCaller === true || isLooprigError(error, "capture.canceled");
       if (!told) await this.#recordFailure(request, error);
       throw error;
     }
+  }
+
+  async #takeOnce(request: CheckpointRequest): Promise<TakenCheckpoint> {
+    const before = this.disturbed;
+    const result = await this.#capture(request);
+    if (request.complete === true) assertComplete(this.reader.root, result);
+    const fuzzy = request.fuzzy === true || before || this.disturbed;
+    return {
+      result,
+      event: result.ref === request.unlessEqual ? undefined : await this.#name({ ...request, fuzzy }, result),
+    };
   }
 
   /** The same for a tree that is recorded whatever it is. */
