@@ -27,6 +27,11 @@ export function useWorkerFile(file: URL): void {
 const idle: Helper[] = [];
 let started = 0;
 
+/** For tests: ends the helpers that are free. */
+export async function endHelpers(): Promise<void> {
+  await Promise.all(idle.splice(0).map((helper) => helper.end()));
+}
+
 /** Whether `takeHelpers` would give one without starting it. */
 export const isHelperReady = (): boolean => idle.some(({ isReady }) => isReady);
 
@@ -100,6 +105,11 @@ export class Helper {
     return done;
   }
 
+  async end(): Promise<void> {
+    clearTimeout(this.#timer);
+    await this.#worker.terminate();
+  }
+
   #finish(): void {
     const done = this.#done;
     if (done === undefined) return;
@@ -114,6 +124,6 @@ export class Helper {
   }
 
   #rest(): void {
-    this.#timer = setTimeout(() => void this.#worker.terminate(), idleMs).unref();
+    this.#timer = setTimeout(() => void this.end(), idleMs).unref();
   }
 }
