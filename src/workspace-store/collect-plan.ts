@@ -10,6 +10,10 @@ import type { PackRows } from "./pack-codec.js";
 
 /** Bytes an object takes besides its content: its rows in the pack and in the index. */
 export const rowBytes = 72;
+/** Packs of which less than this part is in use are written anew, whatever the rest of the store is like. */
+const fillMin = 0.6;
+/** So much garbage may stay in packs that are in use, as a part of everything that is in use. */
+const garbageLeft = 0.05;
 /** Packs below this many bytes are small, */
 const smallPackBytes = 1024 * 1024;
 /** and when there are more of them than this, they become one. */
@@ -92,10 +96,11 @@ export interface PlanInput {
   readonly lists: Iterable<CondemnedList>;
   /** Lists with a time up to this one are ripe. */
   readonly ripeUntil: number;
-  readonly fill: number;
+  /** Default: what `fillOf` finds. */
+  readonly fill: number | undefined;
 }
 
-export function planCollection({ packs, ids, liveEnd, lists, ripeUntil, fill }: PlanInput): CollectPlan {
+export function planCollection({ packs, ids, liveEnd, lists, ripeUntil, fill: wanted }: PlanInput): CollectPlan {
   const condemned = byPack(lists);
   const counted = packs.map((pack) => {
     const named = condemned.get(pack.packId) ?? [];
@@ -130,6 +135,11 @@ export function planCollection({ packs, ids, liveEnd, lists, ripeUntil, fill }: 
     }
   }
 
+  const uses = counted.map((each) => ({
+    kept: sumWhere(each, (fate) => fate === fates.kept),
+    total: sumWhere(each, () => true),
+  }));
+  const fill = wanted ?? fillOf(uses);
   const condemn = new Map<string, ReadonlySet<ObjectId>>();
   const small: { index: number }[] = [];
   const live = { objects: 0, bytes: 0 };
@@ -158,8 +168,7 @@ export function planCollection({ packs, ids, liveEnd, lists, ripeUntil, fill }: 
         looseBytes += share;
       }
     }
-    const kept = sumWhere(each, (fate) => fate === fates.kept);
-    const total = sumWhere(each, () => true);
+    const { kept, total } = uses[index] as PackUse;
     const worthIt = kept === 0 || kept < fill * total;
     const stays = fateOf.every((fate) => fate === fates.spare || fate === fates.ripe) ? 0 : staying;
     const fate = stays === 0 ? "goes" : stays < fill * total ? "rewritten" : "stays";
@@ -173,6 +182,23 @@ export function planCollection({ packs, ids, liveEnd, lists, ripeUntil, fill }: 
     for (const { index } of small) judged[index] = { ...(judged[index] as JudgedPack), fate: "rewritten" };
   }
   return { packs: judged, condemn, live, garbage, waiting };
+}
+
+interface PackUse {
+  readonly kept: number;
+  readonly total: number;
+}
+
+/** The least fill at which little garbage stays in the packs above it: what is freed soon falls off against what is written. */
+function fillOf(uses: readonly PackUse[]): number {
+  const inUse = uses.filter(({ kept }) => kept > 0).sort((a, b) => b.kept / b.total - a.kept / a.total);
+  let left = inUse.reduce((sum, { kept }) => sum + kept, 0) * garbageLeft;
+  for (const { kept, total } of inUse) {
+    left -= total - kept;
+    // This pack and all of less use than it.
+    if (left < 0) return Math.max(fillMin, Math.min(1, (kept / total) * 1.0001));
+  }
+  return fillMin;
 }
 
 /** The part of the pack and its index that each copy takes. */

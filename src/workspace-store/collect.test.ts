@@ -4,7 +4,7 @@ import fs from "node:fs";
 import path from "node:path";
 import fc from "fast-check";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { mintSessionId } from "../core/index.js";
+import { mintSessionId, parseWorkspacePath } from "../core/index.js";
 import type { SnapshotRef } from "../core/index.js";
 import { createMemoryStorage } from "../storage/index.js";
 import type { Storage } from "../storage/index.js";
@@ -116,6 +116,117 @@ describe("a store with garbage", () => {
     expect((await collect(store)).freed.bytes).toBeGreaterThan(200_000);
     expect(await restored(open(), again.ref)).toEqual(tree);
     expect((await store.verify()).damaged).toEqual([]);
+  });
+});
+
+it("what nine of ten sessions kept is given back but for a tenth, and stats say beforehand how much each keeps", async () => {
+  const store = open();
+  let last: SnapshotRef | undefined;
+  for (let i = 0; i < 10; i++) {
+    for (let f = 0; f < 40; f++) if (i === 0 || f % 10 === i) write(`f${f}`, randomBytes(10_000));
+    ({ ref: last } = await store.capture({ root, pin: { owner: `s${i}`, id: "c" } }));
+  }
+  const { owners } = await store.stats();
+  expect(owners.map(({ owner }) => owner)).toEqual(Array.from({ length: 10 }, (_, i) => `s${i}`));
+  for (let i = 0; i < 9; i++) await store.unpin({ owner: `s${i}` });
+  const before = await storeBytes();
+  const { freed } = await collect(store, { graceMs: 0 });
+  expect(await storeBytes()).toBe(before - freed.bytes);
+  expect(freed.bytes).toBeGreaterThan(owners.slice(0, 9).reduce((sum, { ownBytes }) => sum + ownBytes, 0));
+
+  const after = await storeBytes();
+  const [left] = (await store.stats()).owners;
+  expect(left?.ownBytes).toBe(left?.bytes);
+  storage = createMemoryStorage();
+  expect((await open().capture({ root })).ref).toBe(last);
+  expect(after).toBeLessThan((await storeBytes()) * 1.1);
+});
+
+it("the packs of many small captures become one, with little room beside them, and the next runs leave it alone", async () => {
+  const store = open();
+  const refs: SnapshotRef[] = [];
+  for (let i = 0; i < 40; i++) {
+    write("log", randomBytes(3_000));
+    refs.push((await store.capture({ root, pin: { owner: "a", id: String(i) } })).ref);
+  }
+  expect(await keys("packs/")).toHaveLength(40);
+  const { repacked, extraBytes } = await collect(store, { maxExtraBytes: 60_000 });
+  expect(repacked.packs).toBe(40);
+  expect(extraBytes).toBeLessThanOrEqual(60_000);
+  expect((await keys("packs/")).length).toBeLessThan(5);
+  expect((await collect(store)).repacked.packs).toBe(0);
+  const report = await store.verify({ refs });
+  expect(report.damaged).toEqual([]);
+  // A reader that knew the old packs finds the new ones.
+  for (const ref of refs) expect(await open().has(ref)).toBe(true);
+});
+
+it("without room to write anew, whole packs still go, and the rest is left for another time", async () => {
+  const store = open();
+  write("a", randomBytes(50_000));
+  write("b", randomBytes(100_000));
+  await store.capture({ root, pin: { owner: "a", id: "1" } });
+  fs.rmSync(path.join(root, "b"));
+  await store.capture({ root, pin: { owner: "a", id: "2" } });
+  await store.keep([{ path: parseWorkspacePath("c"), bytes: randomBytes(30_000), mode: 0o644 }]);
+  await store.unpin({ owner: "a", id: "1" });
+  const little = await collect(store, { graceMs: 0, maxExtraBytes: 1000 });
+  expect(little).toMatchObject({ stopped: "full", repacked: { packs: 0 }, freed: { packs: 1 } });
+  expect((await store.verify()).damaged).toEqual([]);
+  expect((await collect(store, { graceMs: 0 })).freed.bytes).toBeGreaterThan(100_000);
+  expect((await store.verify()).damaged).toEqual([]);
+});
+
+describe("damage", () => {
+  const damage = async (prefix: string, find: (bytes: Buffer) => number): Promise<void> => {
+    for (const key of await keys(prefix)) {
+      const bytes = Buffer.from(await storage.blobs.get(key));
+      const at = find(bytes);
+      if (at < 0) continue;
+      bytes[at] = (bytes[at] as number) ^ 1;
+      await storage.blobs.delete(key);
+      await storage.blobs.put(key, [bytes]);
+    }
+  };
+
+  it("of a directory that is pinned refuses collection, and a dry run names it", async () => {
+    const store = open();
+    write("name-of-a-file", randomBytes(10));
+    await store.capture({ root, pin: { owner: "a", id: "1" } });
+    await damage("packs/", (bytes) => bytes.indexOf("name-of-a-file"));
+    const before = await keys("");
+    const problem = { problem: "damaged", owner: "a", id: "1" };
+    expect((await collect(open(), { dryRun: true, graceMs: 0 })).damaged).toMatchObject([problem]);
+    await expect(collect(open(), { graceMs: 0 })).rejects.toMatchObject({ code: "snapshot.not_collected" });
+    expect(await keys("")).toEqual(before);
+  });
+
+  it("of content leaves its pack alone, and of two copies the sound one is kept", async () => {
+    const content = randomBytes(40_000);
+    write("a", content);
+    write("b", randomBytes(90_000));
+    await open().capture({ root, pin: { owner: "a", id: "1" } });
+    await damage("packs/", (bytes) => bytes.indexOf(content.subarray(0, 100)));
+    fs.rmSync(path.join(root, "b"));
+    const store = open();
+    // Whoever meets the damage stores a second copy.
+    await store.verify();
+    const { ref } = await store.capture({ root, pin: { owner: "a", id: "2" } });
+    await store.unpin({ owner: "a", id: "1" });
+    for (let i = 0; i < 3; i++) await collect(open(), { graceMs: 0, fill: 1 });
+    expect((await open().verify()).damaged).toEqual([]);
+    expect(await restored(open(), ref)).toEqual(readTree(root));
+  });
+
+  it("of a list of condemned objects stops captures until the next collection removes it", async () => {
+    const store = open();
+    write("a", randomBytes(1000));
+    const { ref } = await store.capture({ root, pin: { owner: "a", id: "1" } });
+    await storage.blobs.put("condemned/000000000000001-00000000000000000000000000000000", [Buffer.from("damaged")]);
+    await expect(open().capture({ root })).rejects.toMatchObject({ code: "snapshot.condemned_unreadable" });
+    expect(await restored(open(), ref)).toEqual(readTree(root));
+    await collect(store);
+    expect((await open().capture({ root })).ref).toBe(ref);
   });
 });
 

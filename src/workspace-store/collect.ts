@@ -41,7 +41,6 @@ export interface CollectEnvironment {
 export const collectionLease = "workspace-collection";
 
 const graceMsDefault = 24 * 60 * 60 * 1000;
-const fillDefault = 0.6;
 /** A full pack, the block it was closed with, and its index. */
 const extraBytesMax = 20 * 1024 * 1024;
 /** New packs are not made larger than this, as those of captures are not. */
@@ -51,11 +50,11 @@ const listObjectsMax = 8192;
 const progressEveryMs = 100;
 
 export async function collect(environment: CollectEnvironment, options: CollectOptions): Promise<CollectReport> {
-  const { graceMs = graceMsDefault, fill = fillDefault, maxExtraBytes = extraBytesMax } = options;
+  const { graceMs = graceMsDefault, fill, maxExtraBytes = extraBytesMax } = options;
   checkNumber("graceMs", graceMs, Number.MAX_SAFE_INTEGER);
-  checkNumber("fill", fill, 1);
+  checkNumber("fill", fill ?? 0, 1);
   checkNumber("maxExtraBytes", maxExtraBytes, Number.MAX_SAFE_INTEGER);
-  const settings = { ...options, graceMs, fill, maxExtraBytes: Math.min(maxExtraBytes, extraBytesMax) };
+  const settings = { ...options, graceMs, maxExtraBytes: Math.min(maxExtraBytes, extraBytesMax) };
   if (options.dryRun === true) return new Collection(environment, settings, undefined).run();
   const work = async (): Promise<CollectReport> => {
     const { leaser, disk } = environment;
@@ -80,7 +79,6 @@ function checkNumber(field: string, value: number, most: number): void {
 
 interface Settings extends CollectOptions {
   readonly graceMs: number;
-  readonly fill: number;
   readonly maxExtraBytes: number;
 }
 type Lists = ReadonlyMap<string, CondemnedList>;
@@ -126,6 +124,9 @@ class Collection {
     let lists = await this.#readLists();
     let marked = await this.#mark();
     let plan = this.#plan(marked, lists);
+    // A collection would have been refused by now: a dry run says why, and that nothing would go.
+    if (this.#damaged.some(({ problem }) => problem === "damaged"))
+      return this.#report({ ...plan, condemn: new Map() }, lists);
     if (graceMs === 0 && plan.condemn.size > 0) {
       lists = await this.#condemn(plan.condemn, marked.markedAt, lists);
       // A dry run condemned nothing, so no capture could have heard of it and pinned something since.

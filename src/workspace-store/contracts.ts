@@ -183,7 +183,10 @@ export interface CollectOptions extends Abortable {
    * a capture that has not pinned yet counted on is stored by it again.
    */
   readonly graceMs?: number | undefined;
-  /** Packs of which less than this part is in use are written anew. 0 to 1, default 0.6; 0 removes only packs without any use. */
+  /**
+   * Packs of which less than this part is in use are written anew. 0 to 1; 0 removes only packs without any use, 1 leaves no
+   * garbage. Default: the least from 0.6 on at which garbage of at most 5 % of what is in use stays.
+   */
   readonly fill?: number | undefined;
   /** What may be on the disk beside the store at any moment, in bytes. Default and most 20 MiB: one pack and its index. */
   readonly maxExtraBytes?: number | undefined;

@@ -1,4 +1,5 @@
 /** What lies in the store: every pack with its objects, and what stands there without its other half. */
+import { pacer } from "../core/index.js";
 import type { Abortable } from "../core/index.js";
 import type { Blobs } from "../storage/index.js";
 import { packCopies } from "./collect-plan.js";
@@ -23,6 +24,7 @@ export async function takeInventory(
   options: Abortable,
 ): Promise<Inventory> {
   const packs: PackCopies[] = [];
+  const pace = pacer(options.signal);
   // Indexes before packs: an index is published after its pack, so the pack of a listed one is listed or gone.
   const indexes = await sizes(blobs, indexKey(""), options);
   const packSizes = await sizes(blobs, packKey(""), options);
@@ -35,7 +37,9 @@ export async function takeInventory(
     const indexBytes = indexes.get(packId);
     if (indexBytes === undefined || !packSizes.has(packId)) continue;
     const rows = await objects.rowsOf(packId);
+    await pace();
     if (rows !== undefined) packs.push(packCopies(ids, rows, indexBytes));
+    await pace();
   }
   const strayIndexes = [...indexes]
     .filter(([packId]) => !packSizes.has(packId))

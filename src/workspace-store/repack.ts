@@ -2,7 +2,7 @@
  * Writes what must stay of some packs into one new pack. Every object is checked against its digest on the way; blocks of
  * which everything stays are copied as they are. Nothing is published here.
  */
-import { isLooprigError } from "../core/index.js";
+import { isLooprigError, pacer } from "../core/index.js";
 import type { Abortable } from "../core/index.js";
 import type { Blobs } from "../storage/index.js";
 import { BlockBuilder } from "./block-builder.js";
@@ -73,6 +73,7 @@ export class Repacker {
   readonly #blobs: Blobs;
   readonly #ids: DigestTable;
   readonly #options: Abortable;
+  readonly #pace: () => Promise<void> | undefined;
   readonly #blocks: EncodedBlock[] = [];
   readonly #builder = new BlockBuilder((block) => {
     this.#blocks.push(block);
@@ -82,6 +83,7 @@ export class Repacker {
     this.#blobs = blobs;
     this.#ids = ids;
     this.#options = options;
+    this.#pace = pacer(options.signal);
   }
 
   /** Takes what stays of a pack, all or nothing. Throws `DamagedPackError`. `onKept` hears of each live object that was checked. */
@@ -95,6 +97,7 @@ export class Repacker {
       if (first === undefined) continue;
       const { stored, raw } = await this.#read(pack, block, first);
       const found = this.#checked(pack, block, raw, staying);
+      await this.#pace();
       if (staying.length === block.end - block.first) {
         const { codec, rawLength } = block;
         const lengths = found.map(({ bytes }) => bytes.length);
@@ -102,7 +105,10 @@ export class Repacker {
       } else single.push(...found);
     }
     this.#blocks.push(...whole);
-    for (const { id, bytes } of single) this.#builder.add(id, bytes);
+    for (const { id, bytes } of single) {
+      this.#builder.add(id, bytes);
+      await this.#pace();
+    }
     for (let i = 0; i < pack.numbers.length; i++) {
       if (pack.fates[i] === fates.kept) onKept(pack.numbers[i] as number);
     }
