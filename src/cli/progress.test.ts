@@ -45,6 +45,22 @@ test("once the tree was walked, progress is told of what there is", () => {
   ]);
 });
 
+test("a large tree that is captured for the first time is told of once, before it is read", () => {
+  const large = { filesSeen: 320_000, bytesRead: 0, estimate: { files: 320_000, bytes: 12 * 2 ** 30 } };
+  const told = (first: boolean): readonly string[] => {
+    const { output, written } = terminal();
+    const progress = new Progress(output, "looprig: baseline", false, () => 0, { first });
+    progress.report(seen);
+    progress.report(large);
+    progress.report(large);
+    return written;
+  };
+  expect(told(true)).toEqual([
+    "looprig: baseline: 320 000 files, 12.0 GiB; the first capture reads all of it. --exclude GLOB leaves out what need not be kept.\n",
+  ]);
+  expect(told(false)).toEqual([]);
+});
+
 test.each([
   ["through a pipe", false, false],
   ["when quiet", true, true],

@@ -8,6 +8,9 @@ type SeenProgress = Pick<CaptureProgress, "filesSeen" | "bytesRead"> & {
   readonly estimate?: { readonly files: number; readonly bytes: number } | undefined;
 };
 
+/** What takes long enough to read that people should know why. */
+const largeFiles = 100_000;
+const largeBytes = 1024 ** 3;
 const quietMs = 1_000;
 const clearLine = "\r\u001b[K";
 
@@ -16,19 +19,43 @@ export class Progress {
   readonly #title: string;
   readonly #startedAt: number;
   readonly #now: () => number;
+  readonly #first: boolean;
   #shown = false;
+  #announced = false;
   #over: boolean;
 
   /** `now` counts milliseconds and never runs backwards. */
-  constructor(output: Output, title: string, quiet: boolean, now: () => number = () => performance.now()) {
+  constructor(
+    output: Output,
+    title: string,
+    quiet: boolean,
+    now: () => number = () => performance.now(),
+    { first = false }: { readonly first?: boolean } = {},
+  ) {
     this.#output = output;
     this.#over = quiet;
     this.#title = title;
+    this.#first = first;
     this.#now = now;
     this.#startedAt = now();
   }
 
-  readonly report = (progress: SeenProgress): void => this.show(captureText(progress));
+  readonly report = (progress: SeenProgress): void => {
+    this.#announce(progress.estimate);
+    this.show(captureText(progress));
+  };
+
+  /** A large tree that is captured for the first time is told of before it is read, while it can still be made smaller (U11). */
+  #announce(estimate: SeenProgress["estimate"]): void {
+    if (!this.#first || this.#announced || this.#over || !this.#output.terminal || estimate === undefined) return;
+    this.#announced = true;
+    if (estimate.files < largeFiles && estimate.bytes < largeBytes) return;
+    const size = `${count(estimate.files, "file")}, ${bytes(estimate.bytes)}`;
+    const clear = this.#shown ? clearLine : "";
+    this.#shown = false;
+    const text = `${clear}${this.#title}: ${size}; the first capture reads all of it. --exclude GLOB leaves out what need not be kept.\n`;
+    void this.#output.write(text).catch(() => undefined);
+  }
 
   readonly show = (text: string): void => {
     if (this.#over || !this.#output.terminal || this.#now() - this.#startedAt < quietMs) return;
@@ -52,5 +79,6 @@ function captureText({ filesSeen, bytesRead, estimate }: SeenProgress): string {
     return `${count(filesSeen, "file")}${bytesRead > 0 ? `, ${bytes(bytesRead)} read` : ""}`;
   }
   const read = bytesRead > 0 ? `, ${bytes(bytesRead)} of ${bytes(estimate.bytes)} read` : "";
-  return `${number(filesSeen)} of ${count(estimate.files, "file")}${read}`;
+  const seen = filesSeen < estimate.files ? `${number(filesSeen)} of ` : "";
+  return `${seen}${count(estimate.files, "file")}${read}`;
 }

@@ -58,7 +58,9 @@ export const command = defineCommand({
       context,
       async (place) => {
         if (!isDirectory(context, place.here)) throw currentDirectoryGone(place.here);
-        const progress = new Progress(environment.stderr, "looprig: baseline", globals.quiet);
+        const progress = new Progress(environment.stderr, "looprig: baseline", globals.quiet, undefined, {
+          first: !place.choice.known,
+        });
         const opening = {
           command: `exec "${oneLine([program, ...args].join(" "))}"`,
           shared: options.shared,

@@ -43,7 +43,9 @@ export const command = defineCommand({
       async (place) => {
         await sayWhere(context, place);
         const { json, quiet } = context.globals;
-        const progress = new Progress(context.environment.stderr, "looprig: snapshot", quiet);
+        const progress = new Progress(context.environment.stderr, "looprig: snapshot", quiet, undefined, {
+          first: !place.choice.known,
+        });
         const opening = { command: "snapshot", capture: captureSettings(options), onProgress: progress.report };
         return withWorkspace(context, place, opening, async (workspace) => {
           const { signal } = context;
