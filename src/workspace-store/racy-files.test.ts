@@ -9,7 +9,7 @@ import { interceptFileSystem, nodeFileSystem, parseWorkspacePath, rootPath } fro
 import type { FileSystem } from "../core/index.js";
 import { createMemoryStorage } from "../storage/index.js";
 import type { TreeEntry, WorkspaceStore } from "./contracts.js";
-import { contentIdOf, objectIdOf, pieceBytes } from "./object-ids.js";
+import { objectIdOf, pieceBytes } from "./object-ids.js";
 import { createWorkspaceStore } from "./store.js";
 import { temporaryDirectory } from "./testing/tree-on-disk.js";
 
@@ -42,23 +42,6 @@ function coarse(stepMs: number): FileSystem {
 }
 
 describe("a second write of the same size right after a capture", () => {
-  it.each([
-    ["as they are", nodeFileSystem, 1000],
-    ["rounded to 1 s", coarse(1_000), 150],
-    ["rounded to 2 s", coarse(2_000), 150],
-  ])("is in the next capture in every round, with stamps %s", async (_, fileSystem, rounds) => {
-    const store = createWorkspaceStore(createMemoryStorage(), { fileSystem });
-    for (let round = 0; round < rounds; round++) {
-      const before = `${round} AAAA`;
-      const after = `${round} BBBB`;
-      fs.writeFileSync(target, before);
-      await store.scan({ root });
-      fs.writeFileSync(target, after);
-      const { tree } = await store.scan({ root });
-      expect(await tree.lookup(parseWorkspacePath("a"))).toMatchObject({ id: contentIdOf(Buffer.from(after)) });
-    }
-  });
-
   it("is found although size and modification time were set back (G3)", async () => {
     const store = createWorkspaceStore(createMemoryStorage(), { now: () => Date.now() + 60_000 });
     fs.writeFileSync(target, "AAAA");

@@ -57,7 +57,7 @@ describe("an abort at any of the calls of a capture", () => {
     expect(callsOfOne).toBeGreaterThan(60);
 
     let canceled = 0;
-    const step = soak ? 1 : Math.ceil(callsOfOne / 16);
+    const step = soak ? 1 : Math.ceil(callsOfOne / 10);
     for (let at = 1; at <= callsOfOne; at += step) {
       const told = `aborted at call ${at} of ${callsOfOne}`;
       const state = path.join(place.dir, `state-${at}`);
@@ -87,7 +87,7 @@ describe("an abort at any of the calls of a capture", () => {
       expect(bytesBelow(path.join(state, "blobs")), told).toBeLessThan(undisturbed * 1.1);
       fs.rmSync(state, { recursive: true });
     }
-    expect(canceled).toBeGreaterThan(5);
+    expect(canceled).toBeGreaterThan(3);
     expect(listing(place.root)).toHaveLength(16);
   });
 

@@ -71,8 +71,8 @@ async function readBack(storage: Storage): Promise<string> {
 
 const damageCodes = /^(snapshot\.(object_damaged|object_missing|unknown)|storage\.unsupported_version)$/;
 
-/** Captures cost most, and what they look at of a store is less than what a verifier does. */
-const captureEvery = soak ? 1 : 5;
+/** Every damage is read; in the quick form verifiers are asked of those that show, and captures of some. */
+const everyWhich = soak ? 1 : 6;
 let examined = 0;
 
 /** Damages one blob and looks at the store as a reader, as a verifier and as the next capture. */
@@ -81,6 +81,8 @@ async function examine(key: string, bytes: Buffer | undefined, told: string): Pr
   const answer = await readBack(await storeWith(damaged));
   if (answer !== "as captured") expect(answer, told).toMatch(damageCodes);
 
+  examined++;
+  if (answer === "as captured" && examined % everyWhich > 0) return answer;
   const verified = await open(await storeWith(damaged))
     .verify({ refs: [ref] })
     .catch((error: unknown) => error);
@@ -92,7 +94,7 @@ async function examine(key: string, bytes: Buffer | undefined, told: string): Pr
   }
 
   // The files are still there, so the next capture makes good what is gone, or says why it cannot.
-  if (examined++ % captureEvery > 0) return answer;
+  if (examined % everyWhich > 0) return answer;
   const storage = await storeWith(damaged);
   const captured = await open(storage)
     .capture({ root: place.root })
@@ -130,7 +132,7 @@ describe.each(["packs/", "index/"])("each blob below %s", (prefix) => {
 
   it("cut at any length, doubled, emptied, zeroed or gone is found out", async () => {
     for (const [key, bytes] of blobsOf(prefix)) {
-      for (let length = 0; length < bytes.length; length++) {
+      for (let length = 0; length < bytes.length; length += soak ? 1 : 4) {
         await examine(key, bytes.subarray(0, length), `${key} cut at ${length}`);
       }
       await examine(key, Buffer.concat([bytes, bytes]), `${key} doubled`);
@@ -208,7 +210,9 @@ describe("a stat index", () => {
         Buffer.concat([bytes, bytes]),
         Buffer.alloc(bytes.length),
       ];
-      for (const bad of broken) {
+      for (const [i, bad] of broken.entries()) {
+        // A file under one digest; the quick form tries every third damage of it.
+        if (!soak && i % 3 > 0) continue;
         fs.writeFileSync(file, bad);
         expect(await capture()).toMatchObject({ ref, completeness: "complete", bytesStored: 0 });
       }

@@ -14,7 +14,7 @@ import { anyTree, writeAwkwardTree } from "./awkward-trees.js";
 import { anyEdit, applyEdit } from "./edit-scripts.js";
 import { listing } from "./listing.js";
 
-const numRuns = process.env["LOOPRIG_SOAK"] === "1" ? 1_000 : 12;
+const numRuns = process.env["LOOPRIG_SOAK"] === "1" ? 1_000 : 7;
 const turns = fc.array(fc.array(anyEdit, { minLength: 1, maxLength: 4 }), { minLength: 1, maxLength: 5 });
 
 /** Passes when the file system's clock has moved on, so that no write after it bears a stamp from before it. */

@@ -161,3 +161,27 @@ it("captures that are killed again and again leave no more than one that was not
   }
   await expectSound(scene, state, "after all of them");
 });
+
+it(
+  "dying at any effect, with an edit before the next capture, makes nothing be stored twice",
+  { timeout: 600_000 },
+  async () => {
+    const scene = await prepare();
+    await using place = scene.place;
+    const edit = (): void => place.write({ "d/b.txt": "b, edited while nobody looked\n" });
+    const original = fs.readFileSync(place.at("d/b.txt"));
+    for (let effects = 0; effects < scene.effects; effects += soak ? 1 : 4) {
+      place.write({ "d/b.txt": original });
+      const state = copy(place, scene.pristine, "state");
+      await captureInto(state, place.root, "c1", dyingAfter(effects, false)).catch(() => undefined);
+      edit();
+      await captureInto(state, place.root, "c1");
+      // What was never published is swept when it is old; it is not what this looks at.
+      fs.rmSync(path.join(state, "tmp"), { recursive: true });
+      fs.mkdirSync(path.join(state, "tmp"));
+      expect(bytesBelow(state), `death after effect ${effects} of ${scene.effects}`).toBeLessThan(
+        scene.undisturbed * 1.1,
+      );
+    }
+  },
+);

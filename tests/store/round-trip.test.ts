@@ -13,7 +13,7 @@ import { Playground } from "../playground.js";
 import { anyTree, writeAwkwardTree } from "./awkward-trees.js";
 import { listing } from "./listing.js";
 
-const numRuns = process.env["LOOPRIG_SOAK"] === "1" ? 2_000 : 25;
+const numRuns = process.env["LOOPRIG_SOAK"] === "1" ? 1_000 : 20;
 
 it("any tree comes back equal from a store opened anew, and another store gives it the same ref (G6)", async () => {
   await using place = new Playground("root", { quick: true });
