@@ -168,11 +168,13 @@ export interface KeptFile {
   readonly mode: number;
 }
 
+/** What `keep` may be told. */
 export interface KeepOptions extends Abortable {
   /** Pins the ref under this owner and id before it is returned (G2). Without it the caller pins before it names the ref. */
   readonly pin?: { readonly owner: string; readonly id: string } | undefined;
 }
 
+/** How a collection is to go about it. */
 export interface CollectOptions extends Abortable {
   /** Who collects, for the holder record of the lease. A dry run takes no lease. */
   readonly claim: LeaseClaim;
@@ -239,6 +241,8 @@ export interface StoreStats {
   /** By owner, in order of their names. The owner of what a session pinned is the session's id. */
   readonly owners: readonly OwnerStats[];
 }
+
+/** What one owner of pins keeps. */
 export interface OwnerStats {
   readonly owner: string;
   readonly pins: number;
