@@ -37,6 +37,10 @@ export interface DiskReserve {
   releaseFileIfFull(): void;
 }
 
+/** What is left free of a volume of that size unless told otherwise. */
+export const defaultReserveBytes = (volumeBytes: number): number =>
+  Math.min(reserveBytesMax, Math.floor(volumeBytes * volumePart));
+
 /** `reserveBytes`: default a part of the volume. */
 export function createDiskReserve(
   fileSystem: FileSystem,
@@ -89,7 +93,7 @@ export function createDiskReserve(
   return {
     assertRoom(bytes) {
       const { free, size } = volume();
-      const reserve = reserveBytes ?? Math.min(reserveBytesMax, Math.floor(size * volumePart));
+      const reserve = reserveBytes ?? defaultReserveBytes(size);
       const wanted = reserve + bytes;
       if (free >= wanted) return;
       throw new StorageError(

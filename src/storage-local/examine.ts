@@ -5,6 +5,7 @@
 import path from "node:path";
 import { isLooprigError, isMissing, temporaryPrefix } from "../core/index.js";
 import type { FileSystem } from "../core/index.js";
+import { defaultReserveBytes } from "./disk-reserve.js";
 import { networkFileSystem } from "./network-file-system.js";
 import { openSqlite } from "./sqlite.js";
 import { formatVersion, identity, layoutOf, readFormat } from "./state-directory.js";
@@ -21,6 +22,7 @@ export type StateTrouble =
   /** Files that killed writers left, old enough to be swept by the next opening. */
   | { readonly kind: "temporaries"; readonly count: number };
 
+/** A state directory as it was found, and what is wrong with it. */
 export interface StateExamination {
   readonly dir: string;
   readonly format: number | undefined;
@@ -32,17 +34,18 @@ export interface StateExamination {
   readonly troubles: readonly StateTrouble[];
 }
 
+/** Who looks, where, and when. */
 export interface ExamineOptions {
+  /** Whom everything should belong to. */
   readonly uid: number | undefined;
   readonly platform: NodeJS.Platform;
+  /** Milliseconds since 1970. */
   readonly now: number;
 }
 
-/** Of a volume of that size. */
-const defaultReserveBytes = (volumeBytes: number): number => Math.min(256 * 1024 ** 2, Math.floor(volumeBytes * 0.02));
-
 const temporaryAgeMs = 24 * 60 * 60 * 1000;
 
+/** Looks at a state directory, which need not exist. Changes nothing; whatever is wrong is an answer and not an error. */
 export function examineStateDirectory(fileSystem: FileSystem, dir: string, options: ExamineOptions): StateExamination {
   const troubles: StateTrouble[] = [];
   const nothing = { dir, format: undefined, freeBytes: undefined, reserveBytes: 0, spoolBytes: 0, troubles };
