@@ -3,12 +3,13 @@
  * first trouble, and would put right in silence what was loosened or left behind.
  */
 import path from "node:path";
-import { isLooprigError, isMissing, temporaryPrefix } from "../core/index.js";
+import { isLooprigError, isMissing } from "../core/index.js";
 import type { FileSystem } from "../core/index.js";
 import { defaultReserveBytes } from "./disk-reserve.js";
 import { networkFileSystem } from "./network-file-system.js";
 import { openSqlite } from "./sqlite.js";
 import { formatVersion, identity, layoutOf, readFormat } from "./state-directory.js";
+import { straysIn } from "./strays.js";
 
 /** One thing that is not as it should be. */
 export type StateTrouble =
@@ -19,7 +20,7 @@ export type StateTrouble =
   | { readonly kind: "open-to-others"; readonly path: string; readonly mode: number }
   | { readonly kind: "network"; readonly type: string }
   | { readonly kind: "database"; readonly path: string; readonly problem: string }
-  /** Files that killed writers left, old enough to be swept by the next opening. */
+  /** Files that killed writers left; the next opening removes them. */
   | { readonly kind: "temporaries"; readonly count: number };
 
 /** A state directory as it was found, and what is wrong with it. */
@@ -42,8 +43,6 @@ export interface ExamineOptions {
   /** Milliseconds since 1970. */
   readonly now: number;
 }
-
-const temporaryAgeMs = 24 * 60 * 60 * 1000;
 
 /** Looks at a state directory, which need not exist. Changes nothing; whatever is wrong is an answer and not an error. */
 export function examineStateDirectory(fileSystem: FileSystem, dir: string, options: ExamineOptions): StateExamination {
@@ -72,8 +71,10 @@ export function examineStateDirectory(fileSystem: FileSystem, dir: string, optio
   for (const suffix of ["-wal", "-shm"]) {
     examinePart(fileSystem, layout.databaseFile + suffix, 0o600, false, options.uid, troubles);
   }
-  const old = [dir, layout.temporaryDir, layout.leasesDir].flatMap((at) => oldTemporaries(fileSystem, at, options.now));
-  if (old.length > 0) troubles.push({ kind: "temporaries", count: old.length });
+  const strays = [dir, layout.temporaryDir, layout.leasesDir]
+    .filter((at) => identity(fileSystem, at) !== undefined)
+    .flatMap((at) => straysIn(fileSystem, at, options.now));
+  if (strays.length > 0) troubles.push({ kind: "temporaries", count: strays.length });
   if (identity(fileSystem, layout.databaseFile) !== undefined) {
     const problem = databaseProblem(layout.databaseFile);
     if (problem !== undefined) troubles.push({ kind: "database", path: layout.databaseFile, problem });
@@ -130,20 +131,6 @@ function examinePart(
   const found = Number(stat.mode) & 0o7777;
   if (!stat.isSymbolicLink() && (found & ~mode) !== 0)
     troubles.push({ kind: "open-to-others", path: file, mode: found });
-}
-
-function oldTemporaries(fileSystem: FileSystem, dir: string, now: number): string[] {
-  return namesIn(fileSystem, dir)
-    .filter((name) => name.startsWith(temporaryPrefix))
-    .map((name) => path.join(dir, name))
-    .filter((file) => {
-      try {
-        return now - Number(fileSystem.lstat(file).mtimeMs) > temporaryAgeMs;
-      } catch {
-        // Published or removed since it was listed.
-        return false;
-      }
-    });
 }
 
 function namesIn(fileSystem: FileSystem, dir: string): readonly string[] {

@@ -25,13 +25,9 @@ export function temporaryNames(fileSystem: FileSystem, pid: number): () => strin
 /** Returns how many were removed. Failures do not matter: it is tried again at the next opening or collection. */
 export function removeStrays(fileSystem: FileSystem, directory: StateDirectory, now: number): number {
   let removed = 0;
-  const world = worldOf(fileSystem);
   for (const dir of [directory.dir, directory.temporaryDir, directory.leasesDir]) {
-    for (const name of fileSystem.readdir(dir).map(String)) {
-      if (!name.startsWith(temporaryPrefix)) continue;
-      const file = path.join(dir, name);
+    for (const file of straysIn(fileSystem, dir, now)) {
       try {
-        if (!isStray(fileSystem, world, name) && now - Number(fileSystem.lstat(file).mtimeMs) <= ageMs) continue;
         fileSystem.unlink(file);
         removed++;
       } catch (error) {
@@ -40,6 +36,25 @@ export function removeStrays(fileSystem: FileSystem, directory: StateDirectory, 
     }
   }
   return removed;
+}
+
+/** The files of killed writers in a directory. */
+export function straysIn(fileSystem: FileSystem, dir: string, now: number): readonly string[] {
+  const world = worldOf(fileSystem);
+  const names = fileSystem.readdir(dir).map(String);
+  return names
+    .filter((name) => name.startsWith(temporaryPrefix))
+    .filter((name) => isStray(fileSystem, world, name) || isOld(fileSystem, path.join(dir, name), now))
+    .map((name) => path.join(dir, name));
+}
+
+function isOld(fileSystem: FileSystem, file: string, now: number): boolean {
+  try {
+    return now - Number(fileSystem.lstat(file).mtimeMs) > ageMs;
+  } catch (error) {
+    if (!isMissing(error) && errnoOf(error) === undefined) throw error;
+    return false;
+  }
 }
 
 function isStray(fileSystem: FileSystem, world: string | undefined, name: string): boolean {
