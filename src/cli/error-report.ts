@@ -125,6 +125,10 @@ function detailLines(error: Known): readonly string[] {
     case "undo.unprotected":
     case "undo.needs_consent":
       return firstOf(error.details.paths.map((path) => displayName(path)));
+    case "snapshot.not_collected":
+      return firstOf(
+        error.details.damaged.map(({ path, id }) => `${path === undefined ? "" : `${displayName(path)} in `}${id}`),
+      );
     case "ref.ambiguous":
     case "session.ambiguous":
       return error.details.candidates;
@@ -178,6 +182,10 @@ function ownHints(error: Known, { startedFrom }: Pick<ErrorContext, "startedFrom
     case "ref.ambiguous":
     case "snapshot.unknown":
       return error.hint === undefined ? ["looprig log --all lists what there is"] : [];
+    case "snapshot.not_collected":
+      return [
+        "looprig verify --all names all of it; looprig sessions rm ID lets go of what cannot be read, if you can do without",
+      ];
     case "snapshot.dest_not_empty":
       return ["Choose a directory that is empty or does not exist yet"];
     case "model.not_chosen":
