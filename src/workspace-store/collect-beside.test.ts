@@ -158,6 +158,41 @@ it("a tree is handed from one pin to another at any call of a collection, and st
   }
 });
 
+it("a tree that each mark's first listing of pins misses, handed over meanwhile, is in its second", async () => {
+  const storage = createMemoryStorage();
+  const store = open(storage);
+  const { ref } = await store.capture({ root, pin: { owner: "o", id: "9" } });
+  let owed = 1;
+  let at = 9;
+  const { blobs } = storage;
+  const missing: Storage = {
+    ...storage,
+    blobs: {
+      ...blobs,
+      put: async (key, ...rest) => {
+        // The second mark comes after this.
+        if (key.startsWith("condemned/")) owed = 1;
+        return blobs.put(key, ...rest);
+      },
+      async *list(prefix, options) {
+        const names = [];
+        for await (const info of blobs.list(prefix, options)) names.push(info);
+        if (prefix === "roots/" && owed-- > 0) {
+          await store.pin({ owner: "o", id: String(at - 1) }, [ref]);
+          await store.unpin({ owner: "o", id: String(at--) });
+        }
+        // What was not there when it began is not seen, and what is gone by now neither.
+        for (const info of names) if ((await blobs.stat(info.key)) !== undefined) yield info;
+      },
+    },
+  };
+  // Something to condemn, so that there is a second mark.
+  await store.keep([{ path: parseWorkspacePath("c"), bytes: randomBytes(10_000), mode: 0o644 }]);
+  const { freed } = await collect(open(missing));
+  expect({ freed: freed.objects, at }).toEqual({ freed: 3, at: 7 });
+  await expectWhole(storage, ref, "handed over twice");
+});
+
 it("pinning what is condemned saves it; pinning what is gone is refused", async () => {
   const { storage, ref } = await withGarbage();
   const clock = Date.now() + 60_000;

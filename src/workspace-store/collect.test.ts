@@ -218,6 +218,24 @@ describe("damage", () => {
     expect(await restored(open(), ref)).toEqual(readTree(root));
   });
 
+  it("of the copy that would be kept keeps the sound one, though its pack holds nothing else of use", async () => {
+    const content = randomBytes(40_000);
+    write("a", content);
+    const { ref } = await open().capture({ root, pin: { owner: "a", id: "1" } });
+    const tree = readTree(root);
+    await damage("packs/", (bytes) => bytes.indexOf(content.subarray(0, 100)));
+    const store = open();
+    await store.verify();
+    write("b", randomBytes(200_000));
+    // Its pack has the sound copy, and all else in it is garbage a moment later.
+    await store.capture({ root, pin: { owner: "b", id: "1" } });
+    await store.unpin({ owner: "b" });
+    const { damaged } = await collect(open(), { graceMs: 0, fill: 1 });
+    expect(damaged).toMatchObject([{ problem: "damaged" }]);
+    expect((await open().verify()).damaged).toEqual([]);
+    expect(await restored(open(), ref)).toEqual(tree);
+  });
+
   it("of a list of condemned objects stops captures until the next collection removes it", async () => {
     const store = open();
     write("a", randomBytes(1000));

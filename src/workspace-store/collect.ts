@@ -385,7 +385,11 @@ class Collection {
           if (!(error instanceof FormatError)) throw error;
         }
       }
-      for (const number of numbers) if (this.#sound[number] !== 1) return false;
+      for (const number of numbers) {
+        if (this.#sound[number] === 1) continue;
+        this.#damaged.push({ object: ids.hex(number), problem: "damaged" });
+        return false;
+      }
     }
     return true;
   }
