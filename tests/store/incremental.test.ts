@@ -15,7 +15,12 @@ import { anyEdit, applyEdit } from "./edit-scripts.js";
 import { listing } from "./listing.js";
 
 const numRuns = process.env["LOOPRIG_SOAK"] === "1" ? 1_000 : 7;
-const turns = fc.array(fc.array(anyEdit, { minLength: 1, maxLength: 4 }), { minLength: 1, maxLength: 5 });
+/** Edits, and who captures then: one of the store values that last, or a new one; several of them at once. */
+const turn = fc.record({
+  edits: fc.array(anyEdit, { minLength: 1, maxLength: 4 }),
+  by: fc.uniqueArray(fc.constantFrom("first", "second", "new"), { minLength: 1, maxLength: 3 }),
+});
+const turns = fc.array(turn, { minLength: 1, maxLength: 5 });
 
 /** Passes when the file system's clock has moved on, so that no write after it bears a stamp from before it. */
 function nextTick(dir: string): void {
@@ -39,23 +44,28 @@ describe.each([
     const storage = await place.storage();
     let run = 0;
     await fc.assert(
-      fc.asyncProperty(anyTree, turns, fc.boolean(), async (tree, script, oneStore) => {
+      fc.asyncProperty(anyTree, turns, async (tree, script) => {
         const root = path.join(place.dir, `root-${++run}`);
         fs.mkdirSync(root);
         writeAwkwardTree(root, tree);
-        const lasting = createWorkspaceStore(storage, { now });
+        // A harness lives long and knows what it saw last; a command starts anew, with what is on disk.
+        const lasting = {
+          first: createWorkspaceStore(storage, { now }),
+          second: createWorkspaceStore(storage, { now }),
+        };
         const history: { readonly ref: SnapshotRef; readonly lines: readonly string[] }[] = [];
-        for (const edits of [[], ...script]) {
+        for (const { edits, by } of [{ edits: [], by: ["first"] as const }, ...script]) {
           nextTick(place.dir);
           for (const edit of edits) applyEdit(root, edit);
-          // A harness lives long; a command starts anew, with what is on disk.
-          const store = oneStore ? lasting : createWorkspaceStore(storage, { now });
-          const captured = await store.capture({ root });
+          const stores = by.map((who) => (who === "new" ? createWorkspaceStore(storage, { now }) : lasting[who]));
+          const captures = await Promise.all(stores.map((store) => store.capture({ root })));
           const fresh = await createWorkspaceStore(createMemoryStorage(), { now }).capture({ root });
-          expect(captured.ref).toBe(fresh.ref);
-          expect(captured.files).toBe(fresh.files);
-          expect((await store.scan({ root })).ref).toBe(fresh.ref);
-          history.push({ ref: captured.ref, lines: listing(root) });
+          for (const captured of captures) {
+            expect(captured.ref).toBe(fresh.ref);
+            expect(captured.files).toBe(fresh.files);
+          }
+          expect((await lasting.first.scan({ root })).ref).toBe(fresh.ref);
+          history.push({ ref: fresh.ref, lines: listing(root) });
         }
         const store = createWorkspaceStore(storage);
         expect((await store.verify({ refs: history.map(({ ref }) => ref) })).damaged).toEqual([]);
