@@ -14,7 +14,7 @@ import { anyTree, writeAwkwardTree } from "./awkward-trees.js";
 import { anyEdit, applyEdit } from "./edit-scripts.js";
 import { listing } from "./listing.js";
 
-const numRuns = process.env["LOOPRIG_SOAK"] === "1" ? 1_000 : 7;
+const numRuns = process.env["LOOPRIG_SOAK"] === "1" ? 300 : 8;
 /** Edits, and who captures then: one of the store values that last, or a new one; several of them at once. */
 const turn = fc.record({
   edits: fc.array(anyEdit, { minLength: 1, maxLength: 4 }),
