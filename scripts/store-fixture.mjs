@@ -5,7 +5,7 @@
  *
  *     npm run build && node scripts/store-fixture.mjs > store.json
  */
-import { randomUUID } from "node:crypto";
+import { hash, randomUUID } from "node:crypto";
 import fs from "node:fs";
 import os from "node:os";
 import path from "node:path";
@@ -21,10 +21,13 @@ fs.writeFileSync(at("src/empty"), "");
 fs.writeFileSync(at("src/run.sh"), "#!/bin/sh\necho run\n");
 fs.writeFileSync(at("src/deep/large"), Buffer.alloc(1_300_000, "more than one piece, "));
 fs.writeFileSync(at(Buffer.from([0x6e, 0xff, 0x6d])), "a name that is not UTF-8\n");
+/** Text that does not shrink to nothing, so that an edit of it is worth storing as a difference. */
+const notes = Array.from({ length: 60 }, (_, i) => `${i}: ${hash("sha256", String(i))}\n`).join("");
+fs.writeFileSync(at("src/notes"), notes);
 fs.symlinkSync("src/run.sh", at("link"));
 fs.writeFileSync(at("build"), "left out by a rule");
 fs.chmodSync(at("src/run.sh"), 0o755);
-for (const name of ["README", "src/empty", "src/deep/large", Buffer.from([0x6e, 0xff, 0x6d])])
+for (const name of ["README", "src/notes", "src/empty", "src/deep/large", Buffer.from([0x6e, 0xff, 0x6d])])
   fs.chmodSync(at(name), 0o644);
 for (const name of ["src", "src/deep"]) fs.chmodSync(at(name), 0o755);
 
@@ -53,11 +56,11 @@ function listing() {
   visit(Buffer.from(root), "");
   return found;
 }
-const { hash } = await import("node:crypto");
 const sha256 = (bytes) => hash("sha256", bytes);
 
 await capture("session-a", "c1");
 fs.writeFileSync(at("README"), "a store as it was written, changed\n");
+fs.writeFileSync(at("src/notes"), `${notes}one more line\n`);
 await capture("session-b", "c2");
 if (store.collect !== undefined) {
   // Garbage that a collection has condemned, which no later one may free before its time.

@@ -27,6 +27,8 @@ export interface PackBlock {
   /** Its objects are the copies of the pack from `first` up to `end`. */
   readonly first: number;
   readonly end: number;
+  /** Of a delta block: what it cannot be decoded without. */
+  readonly bases: readonly ObjectId[] | undefined;
 }
 
 /** A pack as a collection sees it: its objects by their numbers. */
@@ -45,13 +47,13 @@ export function packCopies(ids: DigestTable, { packId, packBytes, blocks }: Pack
   const numbers = new Int32Array(count);
   const lengths = new Uint32Array(count);
   let at = 0;
-  const own = blocks.map(({ codec, offset, storedLength, rawLength, ids: objects, lengths: sizes }) => {
+  const own = blocks.map(({ codec, offset, storedLength, rawLength, ids: objects, lengths: sizes, bases }) => {
     const first = at;
     for (let i = 0; i < objects.length; i++) {
       numbers[at] = ids.add(objects[i] as ObjectId);
       lengths[at++] = sizes[i] as number;
     }
-    return { codec, offset, storedLength, rawLength, first, end: at };
+    return { codec, offset, storedLength, rawLength, first, end: at, bases };
   });
   return { packId, bytes: packBytes + indexBytes, blocks: own, numbers, lengths };
 }
@@ -125,13 +127,19 @@ export function planCollection({ packs, ids, liveEnd, lists, ripeUntil, fill: wa
       b.pack.bytes - a.pack.bytes ||
       (a.pack.packId < b.pack.packId ? -1 : 1),
   );
+  // Before all that a copy that needs no base: what others need as theirs must be such a one.
   const isKept = new Uint8Array(liveEnd);
-  for (const { pack, fates: fateOf } of preferred) {
-    for (let i = 0; i < fateOf.length; i++) {
-      const number = pack.numbers[i] as number;
-      if (number >= liveEnd) continue;
-      if (isKept[number] === 1) fateOf[i] = fates.spare;
-      isKept[number] = 1;
+  for (const wantsBases of [false, true]) {
+    for (const { pack, fates: fateOf } of preferred) {
+      for (const { first, end, bases } of pack.blocks) {
+        if ((bases !== undefined) !== wantsBases) continue;
+        for (let i = first; i < end; i++) {
+          const number = pack.numbers[i] as number;
+          if (number >= liveEnd) continue;
+          if (isKept[number] === 1) fateOf[i] = fates.spare;
+          isKept[number] = 1;
+        }
+      }
     }
   }
 

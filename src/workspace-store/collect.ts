@@ -25,7 +25,7 @@ import { objectIdOf } from "./object-ids.js";
 import type { ObjectId } from "./object-ids.js";
 import { encodeIndex, encodePack, saltBlock } from "./pack-codec.js";
 import type { PinnedRefs, Pins } from "./pins.js";
-import { Reachability } from "./reachability.js";
+import { addBases, Reachability } from "./reachability.js";
 import { DamagedPackError, readBlock, Repacker, stayingBytesMax } from "./repack.js";
 
 export interface CollectEnvironment {
@@ -213,6 +213,7 @@ class Collection {
     const reached = new Reachability(objects, ids, { ...this.#options, onReached });
     await reached.reach(pinned);
     this.#assertReadable(reached.damaged, pinned);
+    addBases(objects, ids);
     const liveEnd = ids.size;
     return { markedAt, ids, liveEnd, inventory: await takeInventory(blobs, objects, ids, this.#options) };
   }
@@ -294,7 +295,7 @@ class Collection {
   /** Whether to go on. */
   async #rewrite(group: readonly JudgedPack[], plan: CollectPlan, marked: Marked): Promise<boolean> {
     const { blobs, objects } = this.#environment;
-    const repacker = new Repacker(blobs, marked.ids, this.#options);
+    const repacker = new Repacker(blobs, objects, marked.ids, this.#options);
     const done: JudgedPack[] = [];
     for (const pack of group) {
       try {
@@ -361,6 +362,7 @@ class Collection {
   /** Whether each live object of which this pack has a spare copy has a sound one where it is kept. */
   async #isKeptElsewhere(pack: JudgedPack, plan: CollectPlan, { ids, liveEnd }: Marked): Promise<boolean> {
     if (this.#lease === undefined) return true;
+    const { blobs, objects } = this.#environment;
     const wanted = new Map<JudgedPack, Set<number>>();
     for (let i = 0; i < pack.numbers.length; i++) {
       const number = pack.numbers[i] as number;
@@ -375,7 +377,7 @@ class Collection {
       for (const block of keeper.blocks) {
         if (!keeper.numbers.subarray(block.first, block.end).some((number) => numbers.has(number))) continue;
         try {
-          const { raw } = await readBlock(this.#environment.blobs, keeper.packId, block, this.#options);
+          const { raw } = await readBlock(blobs, objects, keeper.packId, block, this.#options);
           for (let i = block.first, at = 0; i < block.end; i++) {
             const bytes = raw.subarray(at, (at += keeper.lengths[i] as number));
             const number = keeper.numbers[i] as number;

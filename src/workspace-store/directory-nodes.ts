@@ -30,10 +30,12 @@ export async function encodeDirectories(
     }
     const bytes = encodeRows(table, directory);
     const digest = hash("sha256", bytes, "buffer");
+    // What it was until now is much like it, and is zeros for a new one.
+    const earlier = isEncoded ? undefined : table.bytes.toString("hex", place, place + 32);
     if (!isEncoded) noteId(table, directory, digest);
     const id = digest.toString("hex");
     nodes.set(id, bytes);
-    await writer?.add(id, bytes);
+    await writer?.add(id, bytes, earlier);
     await pace();
   }
   return nodes;

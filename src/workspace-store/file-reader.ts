@@ -20,9 +20,9 @@ import type { Look, Looker } from "./stamps.js";
 
 const { O_RDONLY, O_NOFOLLOW, O_NONBLOCK, O_NOCTTY } = constants;
 
-/** Where objects go. Takes a copy of the bytes. */
+/** Where objects go. Takes a copy of the bytes. `earlier` is the digest of what the file held before, where that is known. */
 export interface ObjectSink {
-  add(digest: Buffer, bytes: Buffer): void;
+  add(digest: Buffer, bytes: Buffer, earlier?: Buffer): void;
 }
 
 /** A sink that stores what nobody claimed yet. */
@@ -57,8 +57,14 @@ export class FileReader {
     this.#now = now;
   }
 
-  /** One attempt at a file of at most one piece whose inode is `ino`. */
-  small(directory: Directory, name: string, ino: number, sink: ObjectSink | undefined): SmallRead {
+  /** One attempt at a file of at most one piece whose inode is `ino`. `earlier` is handed on to the sink. */
+  small(
+    directory: Directory,
+    name: string,
+    ino: number,
+    sink: ObjectSink | undefined,
+    earlier: Buffer | undefined,
+  ): SmallRead {
     return this.#opened(directory, name, ino, (fd, before) => {
       if (before.size > pieceBytes) return { kind: "large" };
       const lookedAt = this.#now();
@@ -74,7 +80,7 @@ export class FileReader {
         if (!isSameLook(before, this.#looker.opened(fd))) return { kind: "changed" };
       }
       // Stored only now that it is known to be one state.
-      sink?.add(digest, bytes);
+      sink?.add(digest, bytes, earlier);
       return { kind: "read", look: before, digest, settled };
     });
   }

@@ -80,8 +80,8 @@ export class Classifier {
 /** Classes that are looked at anew each time: nothing in the stamps of the name would show that they no longer hold. */
 const passing: ReadonlySet<OmissionClass> = new Set(["mount", "unreadable", "unstable"]);
 
-/** Adds the row of what was found. */
-export function addFound(list: RowList, name: string, found: Found, lookedAt: number): void {
+/** Adds the row of what was found, and returns where it starts in `list.rows`. */
+export function addFound(list: RowList, name: string, found: Found, lookedAt: number): number {
   const isRaw = isEscapedName(name);
   const row = list.add(
     kinds[found.kind],
@@ -110,6 +110,7 @@ export function addFound(list: RowList, name: string, found: Found, lookedAt: nu
     }
     case "directory":
   }
+  return row;
 }
 
 /** Running out of descriptors or memory is our failure and must not pass for a property of the tree. */

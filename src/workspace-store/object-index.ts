@@ -3,7 +3,8 @@
  *
  * 1. An object may lie in several packs (two captures stored it at once); the spare places are kept, because a damaged copy
  *    must not hide a good one.
- * 2. A place that a collection has condemned may be read as long as it is there, but is no place to rely on: `has` does not
+ * 2. A place in a delta block counts as long as its bases have places of their own in blocks without bases.
+ * 3. A place that a collection has condemned may be read as long as it is there, but is no place to rely on: `has` does not
  *    count it, so a capture stores the object anew (G2).
  */
 import { DigestTable } from "./digest-table.js";
@@ -21,6 +22,8 @@ export interface StoredBlock {
   readonly rawLength: number;
   /** Where each object starts in the raw bytes, and where the last ends. */
   readonly starts: Uint32Array;
+  /** Of a delta block: the objects that are needed to decode it, one for each of its own. */
+  readonly bases: readonly ObjectId[] | undefined;
 }
 
 /** Block and slot in one number: half the memory of an object per row. Orders by block, then by place in it. */
@@ -40,6 +43,8 @@ export class ObjectIndex {
   readonly #packs = new Map<string, { readonly first: number; readonly end: number; readonly bytes: number }>();
   #condemned: Condemned = new Map();
   #nextOrdinal = 0;
+  /** Delta blocks there are. */
+  #deltas = 0;
 
   get packIds(): IterableIterator<string> {
     return this.#packs.keys();
@@ -62,6 +67,28 @@ export class ObjectIndex {
   /** The same for the digest that lies in `bytes` at `at`. */
   hasAt(bytes: Uint8Array, at: number): boolean {
     return this.#isReliable(this.#ids.findAt(bytes, at));
+  }
+
+  /** The object itself, or the base it is stored against, if that may be relied on and needs no base itself. */
+  wholeOf(id: ObjectId): ObjectId | undefined {
+    const number = this.#ids.find(id);
+    if (this.#isWhole(number)) return id;
+    const place = number < 0 ? nowhere : (this.#places[number] as number);
+    const base = place === nowhere ? undefined : this.#blockOf(place)?.bases?.[place % blockObjectsMax];
+    return base !== undefined && this.#isWhole(this.#ids.find(base)) ? base : undefined;
+  }
+
+  /** Where the object lies in blocks without bases. */
+  wholePlaces(id: ObjectId): readonly Place[] {
+    const number = this.#ids.find(id);
+    if (number < 0) return [];
+    return this.#placesOf(number).filter((place) => this.#blockOf(place)?.bases === undefined);
+  }
+
+  /** The bases of every delta block in which the object lies. */
+  basesOf(id: ObjectId): readonly ObjectId[] {
+    const number = this.#ids.find(id);
+    return number < 0 ? [] : this.#placesOf(number).flatMap((place) => this.#blockOf(place)?.bases ?? []);
   }
 
   /** Where to read it, condemned or not. */
@@ -101,11 +128,12 @@ export class ObjectIndex {
   addPack({ packId, packBytes, blocks }: PackRows): void {
     if (this.#packs.has(packId)) return;
     const first = this.#nextOrdinal;
-    for (const { codec, offset, storedLength, rawLength, ids, lengths } of blocks) {
+    for (const { codec, offset, storedLength, rawLength, ids, lengths, bases } of blocks) {
       const ordinal = this.#nextOrdinal++;
       const starts = new Uint32Array(lengths.length + 1);
       for (let i = 0; i < lengths.length; i++) starts[i + 1] = (starts[i] as number) + (lengths[i] as number);
-      this.#blocks.set(ordinal, { ordinal, packId, codec, offset, storedLength, rawLength, starts });
+      if (bases !== undefined) this.#deltas++;
+      this.#blocks.set(ordinal, { ordinal, packId, codec, offset, storedLength, rawLength, starts, bases });
       for (let slot = 0; slot < ids.length; slot++) {
         this.#addPlace(ids[slot] as ObjectId, ordinal * blockObjectsMax + slot);
       }
@@ -122,6 +150,7 @@ export class ObjectIndex {
       this.#packs.delete(packId);
       for (let ordinal = range.first; ordinal < range.end; ordinal++) {
         gone.add(ordinal);
+        if (this.#blocks.get(ordinal)?.bases !== undefined) this.#deltas--;
         this.#blocks.delete(ordinal);
       }
     }
@@ -141,7 +170,13 @@ export class ObjectIndex {
   /** Forgets one place of an object, found damaged; a spare one takes over. */
   drop(id: ObjectId, place: Place): void {
     const number = this.#ids.find(id);
-    if (number >= 0 && this.#places[number] === place) this.#drop(number);
+    if (number < 0) return;
+    if (this.#places[number] === place) this.#drop(number);
+    else {
+      const left = this.#spares.get(number)?.filter((spare) => spare !== place) ?? [];
+      if (left.length === 0) this.#spares.delete(number);
+      else this.#spares.set(number, left);
+    }
   }
 
   #drop(number: number): void {
@@ -172,13 +207,33 @@ export class ObjectIndex {
     if (number < 0) return false;
     const place = this.#places[number] as number;
     if (place === nowhere) return false;
-    if (this.#condemned.size === 0 || !this.#isCondemned(number, place)) return true;
-    return this.#spares.get(number)?.some((spare) => !this.#isCondemned(number, spare)) ?? false;
+    // Nearly always that is all there is to ask.
+    if (this.#condemned.size === 0 && (this.#deltas === 0 || this.#blockOf(place)?.bases === undefined)) return true;
+    return this.#placesOf(number).some((each) => !this.#isCondemned(number, each) && this.#hasBases(each));
+  }
+
+  #hasBases(place: Place): boolean {
+    return this.#blockOf(place)?.bases?.every((base) => this.#isWhole(this.#ids.find(base))) ?? true;
+  }
+
+  /** Whether there is a place to rely on that needs no bases. */
+  #isWhole(number: number): boolean {
+    if (number < 0) return false;
+    return this.#placesOf(number).some(
+      (place) => !this.#isCondemned(number, place) && this.#blockOf(place)?.bases === undefined,
+    );
+  }
+
+  #placesOf(number: number): readonly Place[] {
+    const place = this.#places[number] as number;
+    if (place === nowhere) return [];
+    const spares = this.#spares.get(number);
+    return spares === undefined ? [place] : [place, ...spares];
   }
 
   #isCondemned(number: number, place: Place): boolean {
     const packId = this.#blockOf(place)?.packId;
-    const ids = packId === undefined ? undefined : this.#condemned.get(packId);
+    const ids = packId === undefined || this.#condemned.size === 0 ? undefined : this.#condemned.get(packId);
     return ids?.has(this.#ids.hex(number)) ?? false;
   }
 

@@ -16,12 +16,13 @@ import type { Blobs } from "../storage/index.js";
 import { FormatError } from "./byte-codec.js";
 import { ByteLru } from "./byte-lru.js";
 import { CondemnedLists, mergeCondemned } from "./condemned.js";
-import type { Place } from "./object-index.js";
+import type { Place, StoredBlock } from "./object-index.js";
 import { ObjectIndex } from "./object-index.js";
 import { objectIdOf } from "./object-ids.js";
 import type { ObjectId } from "./object-ids.js";
 import {
   decodeBlock,
+  decodeDelta,
   decodeIndex,
   encodeIndex,
   packVersion,
@@ -74,6 +75,16 @@ export class ObjectStore {
   /** The same for the digest that lies in `bytes` at `at`. */
   hasAt(bytes: Uint8Array, at: number): boolean {
     return this.#index.hasAt(bytes, at);
+  }
+
+  /** The object itself, or the one it is stored against, if that can be a base for others; undefined when neither can. */
+  wholeOf(id: ObjectId): ObjectId | undefined {
+    return this.#index.wholeOf(id);
+  }
+
+  /** What the stored copies of an object cannot be decoded without. */
+  basesOf(id: ObjectId): readonly ObjectId[] {
+    return this.#index.basesOf(id);
   }
 
   /** The digests of all objects that were ever in the index, end to end; valid until the next pack is added. */
@@ -312,7 +323,7 @@ export class ObjectStore {
       // Shared by whoever reads the block meanwhile, so no one's abort may end it.
       loading = this.#blobs
         .get(packKey(block.packId), { offset: block.offset, length: block.storedLength })
-        .then((stored) => decodeBlock(block.codec, stored, block.rawLength))
+        .then((stored) => this.#decode(block, stored))
         .then((raw) => {
           this.#blocks.set(block.ordinal, raw);
           return raw;
@@ -328,6 +339,25 @@ export class ObjectStore {
       if (error instanceof FormatError || isLooprigError(error, "blob.missing")) return undefined;
       throw error;
     }
+  }
+
+  async #decode({ codec, rawLength, bases }: StoredBlock, stored: Uint8Array): Promise<Buffer> {
+    if (bases === undefined) return decodeBlock(codec, stored, rawLength);
+    return decodeDelta(stored, rawLength, await Promise.all(bases.map((base) => this.readWhole(base))));
+  }
+
+  /** The verified bytes of an object from a block without bases, so that no damage can lead in a circle. Throws `FormatError`. */
+  async readWhole(id: ObjectId): Promise<Buffer> {
+    for (let searches = 0; searches < searchesMax; searches++) {
+      for (const place of this.#index.wholePlaces(id)) {
+        const bytes = await this.#readAt(place, {});
+        if (bytes !== undefined && objectIdOf(bytes) === id) return bytes;
+        this.#losses++;
+        this.#index.drop(id, place);
+      }
+      await this.refresh();
+    }
+    throw new FormatError(`its base ${id.slice(0, 12)} cannot be read`);
   }
 
   async #packIsGone(place: Place, options: Abortable): Promise<boolean> {

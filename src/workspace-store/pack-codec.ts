@@ -8,7 +8,7 @@
  */
 import { createHash, hash, randomBytes } from "node:crypto";
 import { promisify } from "node:util";
-import { brotliCompressSync, brotliDecompress, constants, crc32 } from "node:zlib";
+import { brotliCompressSync, brotliDecompress, constants, crc32, deflateRawSync, inflateRawSync } from "node:zlib";
 import type { BrotliOptions } from "node:zlib";
 import { invariant } from "../core/index.js";
 import { ByteReader, ByteWriter, FormatError } from "./byte-codec.js";
@@ -24,13 +24,14 @@ const packHeaderBytes = packMagic.length + 4;
 const trailerBytes = endMagic.length + 4 + 32;
 
 /** Small objects share a block up to this many raw bytes; a larger object is a block of its own. */
-export const blockBytes = 64 * 1024;
+export const blockBytes = 128 * 1024;
 /** Bounds the slot number of an object in its block. */
 export const blockObjectsMax = 4096;
 /** A reader refuses to inflate more than this, whatever a damaged header says. */
 const blockBytesMax = 64 * 1024 * 1024;
 
-export const codecs = { raw: 0, brotli: 1 } as const;
+/** `delta` is deflate with the bytes of other objects, the bases, as its preset dictionary. */
+export const codecs = { raw: 0, brotli: 1, delta: 2 } as const;
 
 /** The file was written by a looprig that came later. Never repaired, never replaced. */
 export class UnsupportedVersionError extends Error {
@@ -49,6 +50,8 @@ export interface BlockRow {
   readonly rawLength: number;
   readonly ids: readonly ObjectId[];
   readonly lengths: readonly number[];
+  /** Of a delta block: the objects without which it cannot be decoded, one for each of its own. */
+  readonly bases?: readonly ObjectId[] | undefined;
 }
 
 export interface PackRows {
@@ -63,6 +66,7 @@ export interface EncodedBlock {
   readonly rawLength: number;
   readonly ids: readonly ObjectId[];
   readonly lengths: readonly number[];
+  readonly bases?: readonly ObjectId[] | undefined;
 }
 
 // ── blocks ──────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -74,7 +78,7 @@ const brotliOptions = (length: number) => ({
   params: {
     [constants.BROTLI_PARAM_QUALITY]: 1,
     // A window beyond the block costs set-up time and finds nothing.
-    [constants.BROTLI_PARAM_LGWIN]: length <= blockBytes ? 16 : 20,
+    [constants.BROTLI_PARAM_LGWIN]: length <= blockBytes ? 18 : 20,
     [constants.BROTLI_PARAM_SIZE_HINT]: length,
   },
 });
@@ -107,7 +111,35 @@ export const inflateOptions = (rawLength: number): BrotliOptions => ({
   maxOutputLength: Math.max(1, rawLength),
 });
 
-/** The raw bytes of a block. Throws `FormatError` when they are not `rawLength` many. */
+/** How far back deflate looks: bases and objects of a block must fit into it together to be of use. */
+export const deltaWindowBytes = 32 * 1024;
+
+/** A block of objects that are much like `bases`, each like the one at its place. */
+export function encodeDelta(
+  raw: Buffer,
+  ids: readonly ObjectId[],
+  lengths: readonly number[],
+  bases: readonly { readonly id: ObjectId; readonly bytes: Uint8Array }[],
+): EncodedBlock {
+  invariant(bases.length === ids.length, "BUG: a delta block wants a base for each object");
+  const dictionary = Buffer.concat(bases.map(({ bytes }) => bytes));
+  const stored = deflateRawSync(raw, { level: 9, memLevel: 9, dictionary });
+  return { codec: codecs.delta, stored, rawLength: raw.length, ids, lengths, bases: bases.map(({ id }) => id) };
+}
+
+/** The raw bytes of a delta block, given those of its bases in order. Throws `FormatError` as `decodeBlock` does. */
+export function decodeDelta(stored: Uint8Array, rawLength: number, bases: readonly Uint8Array[]): Buffer {
+  let raw: Buffer;
+  try {
+    raw = inflateRawSync(stored, { dictionary: Buffer.concat(bases), maxOutputLength: Math.max(1, rawLength) });
+  } catch (error) {
+    throw new FormatError("a delta block does not decompress", { cause: error });
+  }
+  if (raw.length !== rawLength) throw new FormatError("a delta block decompresses to the wrong length");
+  return raw;
+}
+
+/** The raw bytes of a block without bases. Throws `FormatError` when they are not `rawLength` many. */
 export async function decodeBlock(codec: number, stored: Uint8Array, rawLength: number): Promise<Buffer> {
   if (codec === codecs.raw) {
     if (stored.length !== rawLength) throw new FormatError("a raw block has the wrong length");
@@ -131,14 +163,20 @@ export function encodePack(blocks: readonly EncodedBlock[]): { chunks: readonly 
   const chunks: Uint8Array[] = [new ByteWriter(packHeaderBytes).bytes(packMagic).u32(packVersion).take()];
   const rows: BlockRow[] = [];
   let at = packHeaderBytes;
-  for (const { codec, stored, rawLength, ids, lengths } of blocks) {
+  for (const { codec, stored, rawLength, ids, lengths, bases } of blocks) {
+    invariant(
+      (codec === codecs.delta) === (bases !== undefined),
+      "BUG: a block has bases it does not want, or wants some",
+    );
     invariant(ids.length > 0 && ids.length <= blockObjectsMax, "BUG: a block holds no or too many objects");
     const head = new ByteWriter(32 + ids.length * 36);
     head.bytes(blockMagic).u8(codec).u32(ids.length).u32(rawLength).u32(stored.length);
     ids.forEach((id, i) => head.digest(id).u32(lengths[i] as number));
+    bases?.forEach((id) => head.digest(id));
     const headBytes = head.take();
     const crc = new ByteWriter(4).u32(crc32(stored, crc32(headBytes))).take();
-    rows.push({ codec, offset: at + headBytes.length, storedLength: stored.length, rawLength, ids, lengths });
+    const offset = at + headBytes.length;
+    rows.push({ codec, offset, storedLength: stored.length, rawLength, ids, lengths, ...(bases ? { bases } : {}) });
     chunks.push(headBytes, stored, crc);
     at += headBytes.length + stored.length + crc.length;
   }
@@ -179,11 +217,12 @@ function parseBlock(reader: ByteReader, bytes: Uint8Array): BlockRow {
     ids.push(reader.digest());
     lengths.push(reader.u32());
   }
+  const bases = codec === codecs.delta ? { bases: ids.map(() => reader.digest()) } : {};
   const offset = reader.at;
   reader.bytes(storedLength);
   const crc = crc32(bytes.subarray(start, reader.at));
   if (reader.u32() !== crc) throw new FormatError("a block's checksum is another");
-  return checkedBlock({ codec, offset, storedLength, rawLength, ids, lengths });
+  return checkedBlock({ codec, offset, storedLength, rawLength, ids, lengths, ...bases });
 }
 
 function checkedBlock(block: BlockRow): BlockRow {
@@ -203,6 +242,7 @@ export function encodeIndex({ packId, packBytes, blocks }: PackRows): Buffer {
   }
   for (const block of blocks) for (const id of block.ids) out.digest(id);
   for (const block of blocks) for (const length of block.lengths) out.u32(length);
+  for (const block of blocks) for (const id of block.bases ?? []) out.digest(id);
   const body = out.take();
   return Buffer.concat([body, Buffer.from(hash("sha256", body), "hex")]);
 }
@@ -217,7 +257,7 @@ export function decodeIndex(bytes: Uint8Array): PackRows {
   const packBytes = reader.u32();
   const blockCount = reader.u32();
   const count = reader.u32();
-  if (reader.left !== blockCount * 17 + count * 36 + 32) throw new FormatError("its length does not fit its counts");
+  if (reader.left < blockCount * 17 + count * 36 + 32) throw new FormatError("its length does not fit its counts");
   const heads = Array.from({ length: blockCount }, () => ({
     codec: reader.u8(),
     offset: reader.u32(),
@@ -228,6 +268,8 @@ export function decodeIndex(bytes: Uint8Array): PackRows {
   // One string for all ids: slices of it are cheap, which is what makes loading thousands of indexes cheap.
   const hex = reader.bytes(count * 32).toString("hex");
   const lengths = reader.bytes(count * 4);
+  const deltas = heads.reduce((sum, head) => sum + (head.codec === codecs.delta ? head.count : 0), 0);
+  if (reader.left !== deltas * 32 + 32) throw new FormatError("its length does not fit its counts");
   let at = 0;
   const blocks = heads.map(({ count: objects, ...head }) => {
     if (objects === 0 || objects > blockObjectsMax || at + objects > count) throw new FormatError("a block is wrong");
@@ -235,6 +277,7 @@ export function decodeIndex(bytes: Uint8Array): PackRows {
       ...head,
       ids: Array.from({ length: objects }, (_, i) => hex.slice((at + i) * 64, (at + i + 1) * 64)),
       lengths: Array.from({ length: objects }, (_, i) => lengths.readUInt32BE((at + i) * 4)),
+      ...(head.codec === codecs.delta ? { bases: Array.from({ length: objects }, () => reader.digest()) } : {}),
     };
     at += objects;
     return checkedBlock(row);

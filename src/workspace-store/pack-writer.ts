@@ -6,6 +6,7 @@
  */
 import type { Blobs } from "../storage/index.js";
 import { BlockBuilder } from "./block-builder.js";
+import { DeltaBuilder } from "./delta-builder.js";
 import type { ObjectSink } from "./file-reader.js";
 import { indexKey, packKey } from "./object-store.js";
 import type { ObjectStore } from "./object-store.js";
@@ -25,6 +26,7 @@ export class PackWriter {
   readonly #builder = new BlockBuilder((block) => {
     this.#push(block);
   });
+  readonly #deltas: DeltaBuilder;
   #blocks: EncodedBlock[] = [];
   #storedLength = 0;
   #rawLength = 0;
@@ -34,14 +36,16 @@ export class PackWriter {
 
   /** Adds what is not there yet. Whoever uses it awaits `ready` now and then. */
   readonly sink: ObjectSink = {
-    add: (digest, bytes) => {
-      if (!this.#objects.hasAt(digest, 0)) this.#waiting = this.add(digest.toString("hex"), bytes) ?? this.#waiting;
+    add: (digest, bytes, earlier) => {
+      if (this.#objects.hasAt(digest, 0)) return;
+      this.#waiting = this.add(digest.toString("hex"), bytes, earlier?.toString("hex")) ?? this.#waiting;
     },
   };
 
   constructor(blobs: Blobs, objects: ObjectStore) {
     this.#blobs = blobs;
     this.#objects = objects;
+    this.#deltas = new DeltaBuilder(objects);
   }
 
   /** Bytes of the packs and indexes published so far. */
@@ -54,10 +58,14 @@ export class PackWriter {
     return this.#added.has(id) || this.#objects.has(id);
   }
 
-  /** Takes a copy of the bytes. A promise is returned only when the caller has to wait. */
-  add(id: ObjectId, bytes: Uint8Array): Promise<void> | undefined {
+  /**
+   * Takes a copy of the bytes. `earlier` may name an object that is much like it. A promise is returned only when the caller
+   * has to wait.
+   */
+  add(id: ObjectId, bytes: Uint8Array, earlier?: ObjectId): Promise<void> | undefined {
     if (this.has(id)) return undefined;
     this.#added.add(id);
+    if (earlier !== undefined && this.#deltas.offer(id, bytes, earlier)) return undefined;
     this.#builder.add(id, bytes);
     return this.#closeFullPack();
   }
@@ -77,6 +85,14 @@ export class PackWriter {
 
   /** Publishes what is left; afterwards every object added is durable and in the index. */
   async flush(signal?: AbortSignal): Promise<void> {
+    await this.#deltas.finish(
+      (block) => {
+        this.#push(block);
+      },
+      (id, bytes) => {
+        this.#builder.add(id, bytes);
+      },
+    );
     this.#builder.close();
     await this.#closePack(signal);
     await this.#publishing;

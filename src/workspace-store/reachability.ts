@@ -35,6 +35,14 @@ export interface ReachOptions extends Abortable {
 
 const nothing = new Int32Array(0);
 
+/** Adds what the copies of reached objects cannot be decoded without: it is kept like they are. */
+export function addBases(objects: ObjectStore, ids: DigestTable): void {
+  // Those that come in are asked as well, since the table grows under the loop.
+  for (let number = 0; number < ids.size; number++) {
+    for (const base of objects.basesOf(ids.hex(number))) ids.add(base);
+  }
+}
+
 export class Reachability {
   readonly #objects: ObjectStore;
   readonly #options: ReachOptions;

@@ -83,7 +83,7 @@ function readSmall(
   sink: ObjectSink | undefined,
   maxFileBytes: number,
 ): number {
-  const read = reader.small(handle, table.name(directory, row), table.ino(row), sink);
+  const read = reader.small(handle, table.name(directory, row), table.ino(row), sink, table.earlier(row));
   if (read.kind !== "read" || read.look.size > maxFileBytes) return outcomes.another;
   takeIn(table, row, read.look, read.digest, read.settled);
   return outcomes.read;

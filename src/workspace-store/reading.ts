@@ -369,7 +369,7 @@ export class Reading {
     const row = this.#walk.rowOf(directory, name);
     if (row === undefined) return "changed";
     if (look.size > pieceBytes) return this.#attemptLarge(handle, directory, name, row, look, writer);
-    const read = this.#reader.small(handle, name, look.ino, writer?.sink);
+    const read = this.#reader.small(handle, name, look.ino, writer?.sink, this.#table.earlier(row));
     if (read.kind === "unreadable") {
       assertOwnMeans(read.error, name);
       return "unreadable";

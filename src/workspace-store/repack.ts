@@ -11,9 +11,10 @@ import { fates, rowBytes } from "./collect-plan.js";
 import type { JudgedPack, PackBlock } from "./collect-plan.js";
 import type { DigestTable } from "./digest-table.js";
 import { packKey } from "./object-store.js";
+import type { ObjectStore } from "./object-store.js";
 import { objectIdOf } from "./object-ids.js";
 import type { ObjectId } from "./object-ids.js";
-import { decodeBlock } from "./pack-codec.js";
+import { decodeBlock, decodeDelta } from "./pack-codec.js";
 import type { EncodedBlock } from "./pack-codec.js";
 
 const staysInPack = (fate: number | undefined): boolean =>
@@ -38,7 +39,7 @@ export function stayingBytesMax({ blocks, lengths, fates: fateOf }: JudgedPack):
       staying++;
       raw += lengths[i] as number;
     }
-    if (staying > 0) bytes += (staying === end - first ? storedLength : raw) + staying * rowBytes + 64;
+    if (staying > 0) bytes += (staying === end - first ? storedLength : raw) + staying * (rowBytes + 64) + 64;
   }
   return bytes + 256;
 }
@@ -46,6 +47,7 @@ export function stayingBytesMax({ blocks, lengths, fates: fateOf }: JudgedPack):
 /** The decoded bytes of a block in the store. Throws `FormatError` when they cannot be had. */
 export async function readBlock(
   blobs: Blobs,
+  objects: ObjectStore,
   packId: string,
   block: PackBlock,
   options: Abortable,
@@ -56,7 +58,10 @@ export async function readBlock(
       offset: block.offset,
       length: block.storedLength,
     });
-    return { stored, raw: await decodeBlock(block.codec, stored, block.rawLength) };
+    const { codec, rawLength, bases } = block;
+    if (bases === undefined) return { stored, raw: await decodeBlock(codec, stored, rawLength) };
+    const whole = await Promise.all(bases.map((base) => objects.readWhole(base)));
+    return { stored, raw: decodeDelta(stored, rawLength, whole) };
   } catch (error) {
     if (isLooprigError(error, "blob.missing")) throw new FormatError("its pack is gone", { cause: error });
     throw error;
@@ -71,6 +76,7 @@ interface BlockBytes {
 /** Gathers blocks for one new pack. */
 export class Repacker {
   readonly #blobs: Blobs;
+  readonly #objects: ObjectStore;
   readonly #ids: DigestTable;
   readonly #options: Abortable;
   readonly #pace: () => Promise<void> | undefined;
@@ -79,8 +85,9 @@ export class Repacker {
     this.#blocks.push(block);
   });
 
-  constructor(blobs: Blobs, ids: DigestTable, options: Abortable) {
+  constructor(blobs: Blobs, objects: ObjectStore, ids: DigestTable, options: Abortable) {
     this.#blobs = blobs;
+    this.#objects = objects;
     this.#ids = ids;
     this.#options = options;
     this.#pace = pacer(options.signal);
@@ -95,13 +102,15 @@ export class Repacker {
       for (let i = block.first; i < block.end; i++) if (staysInPack(pack.fates[i])) staying.push(i);
       const first = staying[0];
       if (first === undefined) continue;
-      const { stored, raw } = await this.#read(pack, block, first);
+      const bytes = await this.#read(pack, block, first, staying);
+      if (bytes === undefined) continue;
+      const { stored, raw } = bytes;
       const found = this.#checked(pack, block, raw, staying);
       await this.#pace();
       if (staying.length === block.end - block.first) {
-        const { codec, rawLength } = block;
+        const { codec, rawLength, bases } = block;
         const lengths = found.map(({ bytes }) => bytes.length);
-        whole.push({ codec, stored, rawLength, ids: found.map(({ id }) => id), lengths });
+        whole.push({ codec, stored, rawLength, ids: found.map(({ id }) => id), lengths, bases });
       } else single.push(...found);
     }
     this.#blocks.push(...whole);
@@ -120,10 +129,19 @@ export class Repacker {
     return this.#blocks;
   }
 
-  async #read(pack: JudgedPack, block: PackBlock, first: number): Promise<BlockBytes> {
+  /** Undefined for a block that is of no use to anybody any more. */
+  async #read(
+    pack: JudgedPack,
+    block: PackBlock,
+    first: number,
+    staying: readonly number[],
+  ): Promise<BlockBytes | undefined> {
     try {
-      return await readBlock(this.#blobs, pack.packId, block, this.#options);
+      return await readBlock(this.#blobs, this.#objects, pack.packId, block, this.#options);
     } catch (error) {
+      // Garbage whose base went before it: no capture counts on it, so it need not wait for its time.
+      const isGarbage = staying.every((i) => pack.fates[i] !== fates.kept);
+      if (error instanceof FormatError && block.bases !== undefined && isGarbage) return undefined;
       if (error instanceof FormatError) throw new DamagedPackError(this.#ids.hex(pack.numbers[first] as number));
       throw error;
     }

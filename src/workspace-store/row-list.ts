@@ -49,6 +49,10 @@ export class RowList {
     this.rows.writeDoubleLE(ino, at + field.ino);
   }
 
+  setDigest(at: number, digest: Uint8Array): void {
+    this.rows.set(digest, at + field.digest);
+  }
+
   setMode(at: number, mode: number): void {
     this.rows.writeUInt16LE(mode, at + field.mode);
   }

@@ -9,7 +9,7 @@ import { takeInventory } from "./inventory.js";
 import type { ObjectStore } from "./object-store.js";
 import { objectOfRef } from "./object-ids.js";
 import type { PinnedRefs, Pins } from "./pins.js";
-import { Reachability } from "./reachability.js";
+import { addBases, Reachability } from "./reachability.js";
 
 export async function storeStats(
   { blobs, objects, pins }: { readonly blobs: Blobs; readonly objects: ObjectStore; readonly pins: Pins },
@@ -20,6 +20,7 @@ export async function storeStats(
   const ids = new DigestTable();
   const reached = new Reachability(objects, ids, options);
   await reached.reach(pinned);
+  addBases(objects, ids);
   const liveEnd = ids.size;
   const { packs, bytes } = await takeInventory(blobs, objects, ids, options);
   const sizes = objectBytes(packs, ids.size);

@@ -22,7 +22,7 @@ export const rowFlags = {
   rawName: 2,
   /** Is looked at with care every time: its stamps say nothing. */
   always: 4,
-  /** The digest is known, trusted beyond this capture or not. */
+  /** The digest is that of the content, trusted beyond this capture or not. Without it, it is what the file held before, or zeros. */
   identified: 8,
   /** The store has its content, as far as this store value knows. Transient. */
   present: 16,

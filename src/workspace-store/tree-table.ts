@@ -250,6 +250,12 @@ export class TreeTable {
     this.bytes.set(digest, row + field.digest);
   }
 
+  /** The digest in a row whose content is to be read: what the file held before. Undefined for none. */
+  earlier(row: number): Buffer | undefined {
+    const digest = this.bytes.subarray(row + field.digest, row + field.digest + 32);
+    return digest.every((byte) => byte === 0) ? undefined : digest;
+  }
+
   setMode(row: number, mode: number): void {
     this.#u16[(row + field.mode) >> 1] = mode;
   }

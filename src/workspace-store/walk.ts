@@ -132,7 +132,7 @@ export class Walk implements Disposable {
       if (table.kind(row) === kinds.directory) table.remove(table.extra(row));
       if (found === undefined) continue;
       if (found.kind === "directory") children.push([list.count, found.look]);
-      addFound(list, name, found, this.#options.now());
+      this.#keepEarlier(list, addFound(list, name, found, this.#options.now()), found, row);
     }
     this.#setRows(directory, list, children);
   }
@@ -341,8 +341,16 @@ export class Walk implements Disposable {
       list.setLook(list.copyRow(table, directory, row), looks.same);
     } else {
       if (found.kind === "directory") children.push([list.count, found.look]);
-      addFound(list, name, found, this.#options.now());
+      const at = addFound(list, name, found, this.#options.now());
+      if (row !== undefined) this.#keepEarlier(list, at, found, row);
     }
+  }
+
+  /** The new row of a file remembers what the file of that name held before. */
+  #keepEarlier(list: RowList, at: number, found: Found, row: number): void {
+    const earlier =
+      found.kind === "file" && this.#table.kind(row) === kinds.file ? this.#table.earlier(row) : undefined;
+    if (earlier) list.setDigest(at, earlier);
   }
 
   #rowsByName(directory: number): ReadonlyMap<string, number> {
