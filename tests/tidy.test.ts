@@ -60,6 +60,7 @@ describe("the code", () => {
       "src/storage/index.ts",
       "src/storage-local/index.ts",
       "src/cli/main.ts",
+      "src/workspace-store/capture-worker.ts",
     ]);
     const files = sourceFiles();
     const everything = code();
@@ -82,6 +83,8 @@ describe("effects", () => {
   /** Files that touch the disk without the seam, and why. */
   const besideTheSeam: Readonly<Record<string, string>> = {
     "src/core/file-system.ts": "it is the seam",
+    "src/workspace-store/stamps.ts": "the quickest look at the real file system; another one is asked itself",
+    "src/workspace-store/lanes.ts": "looks whether the program of its threads is there",
     "src/workspace/command-process.ts": "looks for a command in PATH as the kernel would; changes nothing",
     "src/cli/version.ts": "reads the package's own version, before anything is opened",
     "src/cli/raw-words.ts": "reads the kernel's record of this process's arguments",
