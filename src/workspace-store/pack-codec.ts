@@ -158,12 +158,21 @@ export async function decodeBlock(codec: number, stored: Uint8Array, rawLength: 
 
 // ── packs ───────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-/** Lays blocks out as a pack. Its id is the SHA-256 of all bytes before the digest at its end. */
-export function encodePack(blocks: readonly EncodedBlock[]): { chunks: readonly Uint8Array[]; rows: PackRows } {
-  const chunks: Uint8Array[] = [new ByteWriter(packHeaderBytes).bytes(packMagic).u32(packVersion).take()];
-  const rows: BlockRow[] = [];
-  let at = packHeaderBytes;
-  for (const { codec, stored, rawLength, ids, lengths, bases } of blocks) {
+/**
+ * Lays blocks out as a pack, whose id is the SHA-256 of all bytes before the digest at its end. Checksums and digest are taken
+ * block by block: for a whole pack at once they would hold the event loop for as long as reading a hundred files.
+ */
+export class PackBuilder {
+  readonly #chunks: Uint8Array[] = [];
+  readonly #rows: BlockRow[] = [];
+  readonly #digest = createHash("sha256");
+  #length = 0;
+
+  constructor() {
+    this.#take(new ByteWriter(packHeaderBytes).bytes(packMagic).u32(packVersion).take());
+  }
+
+  add({ codec, stored, rawLength, ids, lengths, bases }: EncodedBlock): void {
     invariant(
       (codec === codecs.delta) === (bases !== undefined),
       "BUG: a block has bases it does not want, or wants some",
@@ -174,18 +183,43 @@ export function encodePack(blocks: readonly EncodedBlock[]): { chunks: readonly 
     ids.forEach((id, i) => head.digest(id).u32(lengths[i] as number));
     bases?.forEach((id) => head.digest(id));
     const headBytes = head.take();
-    const crc = new ByteWriter(4).u32(crc32(stored, crc32(headBytes))).take();
-    const offset = at + headBytes.length;
-    rows.push({ codec, offset, storedLength: stored.length, rawLength, ids, lengths, ...(bases ? { bases } : {}) });
-    chunks.push(headBytes, stored, crc);
-    at += headBytes.length + stored.length + crc.length;
+    this.#take(headBytes);
+    const offset = this.#length;
+    this.#rows.push({
+      codec,
+      offset,
+      storedLength: stored.length,
+      rawLength,
+      ids,
+      lengths,
+      ...(bases ? { bases } : {}),
+    });
+    this.#take(stored);
+    this.#take(new ByteWriter(4).u32(crc32(stored, crc32(headBytes))).take());
   }
-  chunks.push(new ByteWriter(trailerBytes).bytes(endMagic).u32(blocks.length).take());
-  const digest = createHash("sha256");
-  for (const chunk of chunks) digest.update(chunk);
-  const packId = digest.digest("hex");
-  chunks.push(Buffer.from(packId, "hex"));
-  return { chunks, rows: { packId, packBytes: at + trailerBytes, blocks: rows } };
+
+  /** The pack with the blocks so far; more may be added for another one. */
+  pack(): { readonly chunks: readonly Uint8Array[]; readonly rows: PackRows } {
+    const end = new ByteWriter(trailerBytes).bytes(endMagic).u32(this.#rows.length).take();
+    const packId = this.#digest.copy().update(end).digest("hex");
+    return {
+      chunks: [...this.#chunks, end, Buffer.from(packId, "hex")],
+      rows: { packId, packBytes: this.#length + trailerBytes, blocks: [...this.#rows] },
+    };
+  }
+
+  #take(chunk: Uint8Array): void {
+    this.#chunks.push(chunk);
+    this.#digest.update(chunk);
+    this.#length += chunk.length;
+  }
+}
+
+/** A pack of these blocks. */
+export function encodePack(blocks: readonly EncodedBlock[]): ReturnType<PackBuilder["pack"]> {
+  const builder = new PackBuilder();
+  for (const block of blocks) builder.add(block);
+  return builder.pack();
 }
 
 /** Reads a whole pack, checks every checksum, and says what an index of it says. Throws `FormatError`. */

@@ -4,6 +4,7 @@
  *
  * Bounded: one open block, one open pack, one pack being published; whoever adds waits beyond that.
  */
+import { yieldToEventLoop } from "../core/index.js";
 import type { Blobs } from "../storage/index.js";
 import { BlockBuilder } from "./block-builder.js";
 import { DeltaBuilder } from "./delta-builder.js";
@@ -11,12 +12,16 @@ import type { ObjectSink } from "./file-reader.js";
 import { indexKey, packKey } from "./object-store.js";
 import type { ObjectStore } from "./object-store.js";
 import type { ObjectId } from "./object-ids.js";
-import { encodeIndex, encodePack, saltBlock } from "./pack-codec.js";
+import { encodeIndex, PackBuilder, saltBlock } from "./pack-codec.js";
 import type { EncodedBlock } from "./pack-codec.js";
 
-/** A pack is closed when its blocks reach this many stored bytes, or this many raw ones: so much is lost with a killed capture. */
+/**
+ * A pack is closed when its blocks reach this many stored bytes, or this many raw ones: so much is lost with a killed capture.
+ * Or this many objects: an index is made, decoded and taken in without a pause.
+ */
 const packBytes = 16 * 1024 * 1024;
 const packRawBytes = 64 * 1024 * 1024;
+const packObjects = 16 * 1024;
 
 export class PackWriter {
   readonly #blobs: Blobs;
@@ -27,9 +32,10 @@ export class PackWriter {
     this.#push(block);
   });
   readonly #deltas: DeltaBuilder;
-  #blocks: EncodedBlock[] = [];
+  #pack: PackBuilder | undefined;
   #storedLength = 0;
   #rawLength = 0;
+  #objectCount = 0;
   #publishing: Promise<void> = Promise.resolve();
   #waiting: Promise<void> | undefined;
   #bytesStored = 0;
@@ -99,33 +105,43 @@ export class PackWriter {
   }
 
   #push(block: EncodedBlock): void {
-    this.#blocks.push(block);
+    this.#pack ??= new PackBuilder();
+    this.#pack.add(block);
     this.#storedLength += block.stored.length;
     this.#rawLength += block.rawLength;
+    this.#objectCount += block.ids.length;
   }
 
   #closeFullPack(): Promise<void> | undefined {
-    return this.#storedLength >= packBytes || this.#rawLength >= packRawBytes ? this.#closePack() : undefined;
+    const isFull =
+      this.#storedLength >= packBytes || this.#rawLength >= packRawBytes || this.#objectCount >= packObjects;
+    return isFull ? this.#closePack() : undefined;
   }
 
   /** Resolves when the pack before this one is published. */
   #closePack(signal?: AbortSignal): Promise<void> {
     const before = this.#publishing;
-    const blocks = this.#blocks;
-    if (blocks.length === 0) return before;
-    this.#blocks = [];
+    const pack = this.#pack;
+    if (pack === undefined) return before;
+    this.#pack = undefined;
     this.#storedLength = 0;
     this.#rawLength = 0;
-    this.#publishing = before.then(() => this.#publish(blocks, signal));
+    this.#objectCount = 0;
+    this.#publishing = before.then(() => this.#publish(pack, signal));
     // Its failure is met by the next pack and by `flush`.
     this.#publishing.catch(() => undefined);
     return before;
   }
 
-  async #publish(blocks: readonly EncodedBlock[], signal: AbortSignal | undefined): Promise<void> {
-    let { chunks, rows } = encodePack(blocks);
+  async #publish(pack: PackBuilder, signal: AbortSignal | undefined): Promise<void> {
+    let { chunks, rows } = pack.pack();
     // These very bytes lie in a pack that a collection is about to remove: here they get another name (condemned.ts).
-    if (this.#objects.isCondemnedPack(rows.packId)) ({ chunks, rows } = encodePack([...blocks, saltBlock()]));
+    if (this.#objects.isCondemnedPack(rows.packId)) {
+      pack.add(saltBlock());
+      ({ chunks, rows } = pack.pack());
+    }
+    // Of each stretch the event loop gets to know the end: closing the pack, encoding its index, taking it in.
+    await yieldToEventLoop();
     const index = encodeIndex(rows);
     let created = await this.#blobs.put(packKey(rows.packId), chunks, { signal });
     // A pack of that name that is already there holds these very bytes, unless it was damaged since.
