@@ -29,6 +29,8 @@ export class Directory implements Disposable {
   readonly #path: string;
   readonly dev: bigint;
   readonly ino: bigint;
+  /** What it was like when it was opened. */
+  readonly asOpened: BigIntStats;
   #open = true;
 
   private constructor(fileSystem: FileSystem, fd: number, path: string) {
@@ -36,9 +38,9 @@ export class Directory implements Disposable {
     this.#fd = fd;
     this.#path = path;
     try {
-      const { dev, ino } = fileSystem.fstat(fd);
-      this.dev = dev;
-      this.ino = ino;
+      this.asOpened = fileSystem.fstat(fd);
+      this.dev = this.asOpened.dev;
+      this.ino = this.asOpened.ino;
     } catch (error) {
       fileSystem.close(fd);
       throw error;

@@ -60,7 +60,7 @@ export function lookerOf(fileSystem: FileSystem): Looker {
   };
 }
 
-const toLook = ({ mode, size, mtimeNs, ctimeNs, ino, dev }: BigIntStats): Look => ({
+export const toLook = ({ mode, size, mtimeNs, ctimeNs, ino, dev }: BigIntStats): Look => ({
   mode: Number(mode),
   size: Number(size),
   mtimeMs: milliseconds(mtimeNs),

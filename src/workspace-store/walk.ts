@@ -18,7 +18,7 @@ import { isAsInRow, lookCounters, Prefixes } from "./look-lane.js";
 import { lookQuickly } from "./quick-look.js";
 import { RowList } from "./row-list.js";
 import { directoryFlags, kinds, looks, rowBytes, rowFlags } from "./table-layout.js";
-import { isSettled, permissionMask } from "./stamps.js";
+import { isSettled, permissionMask, toLook } from "./stamps.js";
 import type { Look, Looker } from "./stamps.js";
 import { NotThatDirectoryError, TableDirectories } from "./table-directories.js";
 import type { TreeTable } from "./tree-table.js";
@@ -249,15 +249,13 @@ export class Walk implements Disposable {
   }
 
   async #listAnew(directory: number): Promise<"done" | "lost" | "unreadable"> {
-    const { now, ownPaths, looker, pace } = this.#options;
+    const { now, ownPaths, pace } = this.#options;
     const table = this.#table;
     const lookedAt = now();
     let handle: Directory;
     let names: string[];
-    let before: Look | undefined;
     try {
       handle = this.directories.get(directory);
-      before = looker.at(handle.self());
       names = handle.names();
     } catch (error) {
       if (directory === 0) throw error;
@@ -266,10 +264,8 @@ export class Walk implements Disposable {
       assertOwnMeans(error, table.pathOf(directory));
       return "unreadable";
     }
-    if (before === undefined) {
-      if (directory === 0) throw new NotThatDirectoryError(0);
-      return "lost";
-    }
+    // Older than the listing at worst, which costs another listing and hides nothing.
+    const before = toLook(handle.asOpened);
     const known = this.#rowsByName(directory);
     const path = table.pathOf(directory) as WorkspacePath;
     const prefix = this.#prefixes.of(directory);
