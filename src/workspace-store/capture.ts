@@ -68,6 +68,8 @@ const publishAttemptsMax = 4;
 /** How long an aborted capture may take to keep what it has. */
 const keepMs = 600;
 const progressEveryMs = 100;
+/** Rows that are visited between two looks at the clock. */
+const rowsBetweenPauses = 256;
 export const filesMax = 500_000;
 export const allocatedBytesMax = 4 * 1024 ** 3;
 
@@ -187,7 +189,7 @@ class Capture implements Disposable {
       // Below the root an unreadable directory is an entry of the tree; the root itself has nothing to stand in.
       throw isLooprigError(error) || errnoOf(error) === undefined ? error : rootUnreadable(this.#options.root, error);
     }
-    const { files, bytes } = this.#measure();
+    const { files, bytes } = await this.#measure();
     if (this.#storing && !this.#options.allowLarge) this.#assertSize(files, bytes);
     this.#estimate = { files, bytes };
   }
@@ -196,9 +198,9 @@ class Capture implements Disposable {
     const { objects } = this.#environment;
     await objects.load(this.#options);
     this.#renewPresence();
-    this.#markUnknown();
+    await this.#markUnknown();
     await this.#reading.run(undefined);
-    return { tree: await this.#encode(undefined), summary: this.#summary() };
+    return { tree: await this.#encode(undefined), summary: await this.#summary() };
   }
 
   async #store(): Promise<{ readonly tree: Tree; readonly summary: Summary }> {
@@ -210,7 +212,7 @@ class Capture implements Disposable {
       const losses = objects.losses;
       await this.#markAbsent();
       await this.#reading.run(this.#writer);
-      const summary = this.#summary();
+      const summary = await this.#summary();
       this.#assertComplete(summary);
       const tree = await this.#encode(this.#writer);
       await this.#writer.add(objectOfRef(tree.ref), encodeSnapshot(tree.id));
@@ -246,10 +248,10 @@ class Capture implements Disposable {
   }
 
   /** Files whose content nobody knows are to be read. Returns how many there are. */
-  #markUnknown(): number {
+  async #markUnknown(): Promise<number> {
     const { table } = this.#loan;
     let count = 0;
-    this.#forFiles((row) => {
+    await this.#forFiles((row) => {
       if ((table.flags(row) & rowFlags.identified) !== 0) return;
       table.setFlags(row, rowFlags.unread);
       count++;
@@ -261,7 +263,7 @@ class Capture implements Disposable {
   async #markAbsent(): Promise<void> {
     const { objects } = this.#environment;
     this.#renewPresence();
-    const unknown = this.#markUnknown();
+    const unknown = await this.#markUnknown();
     // What a killed capture left without an index is cheaper to take in than to read and store again.
     if (unknown > 0 && objects.hasOrphans) await objects.adoptOrphans(this.#options);
     const { table } = this.#loan;
@@ -280,7 +282,9 @@ class Capture implements Disposable {
     const { table } = this.#loan;
     const look = async (rows: readonly number[]): Promise<number[]> => {
       const missing: number[] = [];
-      for (const row of rows) {
+      for (let i = 0; i < rows.length; i++) {
+        if (i % rowsBetweenPauses === 0) await this.#pace();
+        const row = rows[i] as number;
         const isLarge = table.size(row) > pieceBytes;
         const isThere = isLarge ? await this.#isLargePresent(row) : objects.hasAt(table.bytes, row + field.digest);
         if (isThere) table.setFlags(row, rowFlags.present);
@@ -289,7 +293,7 @@ class Capture implements Disposable {
       return missing;
     };
     const open: number[] = [];
-    this.#forFiles((row) => {
+    await this.#forFiles((row) => {
       const flags = table.flags(row);
       if ((flags & rowFlags.identified) !== 0 && (flags & rowFlags.present) === 0) open.push(row);
     });
@@ -308,13 +312,25 @@ class Capture implements Disposable {
     return isPresent(this.#environment.objects, id, table.size(row), this.#options);
   }
 
-  #forFiles(visit: (row: number, directory: number) => void): void {
+  #forFiles(visit: (row: number) => void): Promise<void> {
     const { table } = this.#loan;
+    return this.#forRows((row) => {
+      if (table.kind(row) === kinds.file) visit(row);
+    });
+  }
+
+  /** Visits all rows, with pauses. */
+  async #forRows(visit: (row: number, directory: number) => void): Promise<void> {
+    const { table } = this.#loan;
+    let sincePause = 0;
     for (let directory = 0; directory < table.directories; directory++) {
       if (!table.has(directory)) continue;
       const count = table.rowCount(directory);
       for (let i = 0, row = table.rows(directory); i < count; i++, row += rowBytes) {
-        if (table.kind(row) === kinds.file) visit(row, directory);
+        visit(row, directory);
+        if (++sincePause < rowsBetweenPauses) continue;
+        sincePause = 0;
+        await this.#pace();
       }
     }
   }
@@ -329,21 +345,17 @@ class Capture implements Disposable {
     return nodeTree(id, nodes, storedDirectories);
   }
 
-  #summary(): Summary {
+  async #summary(): Promise<Summary> {
     const { table } = this.#loan;
     const omitted: { path: WorkspacePath; class: OmissionClass }[] = [];
     let files = 0;
-    for (let directory = 0; directory < table.directories; directory++) {
-      if (!table.has(directory)) continue;
-      const count = table.rowCount(directory);
-      for (let i = 0, row = table.rows(directory); i < count; i++, row += rowBytes) {
-        const kind = table.kind(row);
-        if (kind === kinds.file) files++;
-        if (kind !== kinds.omitted) continue;
-        const path = joinPath(table.pathOf(directory) as WorkspacePath, table.name(directory, row));
-        omitted.push({ path, class: omissionClasses[table.omissionClass(row)] as OmissionClass });
-      }
-    }
+    await this.#forRows((row, directory) => {
+      const kind = table.kind(row);
+      if (kind === kinds.file) files++;
+      if (kind !== kinds.omitted) return;
+      const path = joinPath(table.pathOf(directory) as WorkspacePath, table.name(directory, row));
+      omitted.push({ path, class: omissionClasses[table.omissionClass(row)] as OmissionClass });
+    });
     const partial = omitted.some(({ class: why }) => why === "unreadable" || why === "unstable");
     return { completeness: partial ? "partial" : "complete", omitted, files };
   }
@@ -364,11 +376,11 @@ class Capture implements Disposable {
   // ── refusals ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
   /** What capturing costs. */
-  #measure(): { readonly files: number; readonly bytes: number } {
+  async #measure(): Promise<{ readonly files: number; readonly bytes: number }> {
     const { table } = this.#loan;
     let files = 0;
     let bytes = 0;
-    this.#forFiles((row) => {
+    await this.#forFiles((row) => {
       files++;
       bytes += inBlocks(table.size(row));
     });

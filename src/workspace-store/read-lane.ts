@@ -53,17 +53,17 @@ export function* readFiles(
     if (batch >= batches.length - 1) return;
     for (let item = batches[batch] as number; item < (batches[batch + 1] as number); item++) {
       if (Atomics.load(counters, readCounters.stop) !== 0) return;
-      const [directory, index, first, count, place] = items.subarray(
-        item * itemWords,
-        (item + 1) * itemWords,
-      ) as unknown as [number, number, number, number, number];
-      const row = table.record(directory) + headerBytes + index * rowBytes;
+      const at = item * itemWords;
+      const directory = items[at] as number;
+      const first = items[at + 2] as number;
+      const row = table.record(directory) + headerBytes + (items[at + 1] as number) * rowBytes;
       const handle = tryOpen(directories, directory);
       if (handle === undefined) results[item] = outcomes.another;
       else if (first === wholeFile) {
         results[item] = readSmall(table, directory, row, handle, reader, sink, job.maxFileBytes);
       } else {
-        const digests = Buffer.from(job.digests, place * 32, count * 32);
+        const count = items[at + 3] as number;
+        const digests = Buffer.from(job.digests, (items[at + 4] as number) * 32, count * 32);
         const isExpected = (look: Look) => isAsInRow(table, row, look);
         const stretch = { first, count, digests };
         const outcome = yield* reader.pieces(handle, table.name(directory, row), isExpected, stretch, sink);

@@ -18,9 +18,11 @@ import type { EncodedBlock } from "./pack-codec.js";
 import type { PackWriter } from "./pack-writer.js";
 import { itemWords, outcomes, readCounters, readFiles, takeIn, wholeFile } from "./read-lane.js";
 import type { ReadJob } from "./read-lane.js";
+import { idsOf, planReading, unreadIn } from "./read-plan.js";
+import type { FilePlace, LargeFile, ReadPlan, Unread } from "./read-plan.js";
 import { isSameLook, isSettled } from "./stamps.js";
 import type { Look, Looker } from "./stamps.js";
-import { directoryFlags, kinds, looks, rowBytes, rowFlags } from "./table-layout.js";
+import { directoryFlags, looks, rowBytes } from "./table-layout.js";
 import type { TreeTable } from "./tree-table.js";
 import { assertOwnMeans } from "./found.js";
 import type { Walk } from "./walk.js";
@@ -46,26 +48,9 @@ const waitsMaxMs = 200;
 /** From here on a ready helper is worth the messages, and starting one its 70 ms. */
 const forHelper = { files: 200, bytes: 4 * 1024 * 1024 };
 const forNewHelper = { files: 2000, bytes: 16 * 1024 * 1024 };
-/** How much one lane takes at a time. */
-const batchFiles = 32;
-const batchBytes = 512 * 1024;
-const batchPieces = 8;
 const lanesMax = 8;
-
-type Words = Int32Array & readonly [number, number, number];
-
-interface FilePlace {
-  readonly directory: number;
-  readonly name: string;
-}
-
-interface LargeFile extends FilePlace {
-  readonly row: number;
-  readonly size: number;
-  /** Where its digests start among all, and its items. */
-  readonly place: number;
-  readonly items: readonly number[];
-}
+/** Items or digests between two looks at the clock. */
+const itemsBetweenPauses = 256;
 
 export class Reading {
   readonly #table: TreeTable;
@@ -92,9 +77,9 @@ export class Reading {
   /** Reads every file whose row is marked unread; with a writer, what is new is stored. Rows of others are not touched. */
   async run(writer: PackWriter | undefined): Promise<void> {
     for (;;) {
-      const { files, bytes } = this.#unread();
-      if (files === 0) return;
-      const contested = await this.#readMany(files, bytes, writer);
+      const unread = await unreadIn(this.#table, this.#options.pace);
+      if (unread.files === 0) return;
+      const contested = await this.#readMany(unread, writer);
       for (const { directory, name } of contested) {
         if (this.#table.has(directory)) await this.#readWithCare(directory, name, writer);
         await this.#options.pace();
@@ -104,43 +89,26 @@ export class Reading {
     }
   }
 
-  #unread(): { readonly files: number; readonly bytes: number } {
-    let files = 0;
-    let bytes = 0;
-    this.#forUnread((_directory, row) => {
-      files++;
-      bytes += this.#table.size(row);
-    });
-    return { files, bytes };
-  }
-
-  #forUnread(visit: (directory: number, row: number, index: number) => void): void {
-    const table = this.#table;
-    for (let directory = 0; directory < table.directories; directory++) {
-      if (!table.has(directory)) continue;
-      const count = table.rowCount(directory);
-      for (let i = 0, row = table.rows(directory); i < count; i++, row += rowBytes) {
-        if (table.kind(row) === kinds.file && (table.flags(row) & rowFlags.unread) !== 0) visit(directory, row, i);
-      }
-    }
-  }
-
   // ── many at once ──────────────────────────────────────────────────────────────────────────────────────────────────
 
   /** Returns the files that were not settled. */
-  async #readMany(files: number, bytes: number, writer: PackWriter | undefined): Promise<readonly FilePlace[]> {
+  async #readMany(unread: Unread, writer: PackWriter | undefined): Promise<readonly FilePlace[]> {
+    const { files, bytes } = unread;
     const { threads, objects } = this.#options;
     const isMuch = (much: typeof forHelper) => files >= much.files || bytes >= much.bytes;
     if (threads && isMuch(forNewHelper)) prepareHelpers();
     const helped = threads && isMuch(isHelperReady() ? forHelper : forNewHelper);
-    const plan = this.#plan();
-    const claims = helped && writer ? shareClaims(objects, files + plan.pieces) : undefined;
+    const plan = await planReading(this.#table, unread, this.#options.pace);
+    const claims = helped && writer ? await shareClaims(objects, files + unread.pieces, this.#options.pace) : undefined;
     const lookedAt = this.#options.now();
     await this.#runLanes(plan, writer, claims, helped);
     const contested: FilePlace[] = [];
     for (let item = 0; item < plan.results.length; item++) {
-      const [directory, index, first] = plan.items.subarray(item * itemWords, item * itemWords + 3) as Words;
-      if (first !== wholeFile) continue;
+      if (item % itemsBetweenPauses === 0) await this.#options.pace();
+      const at = item * itemWords;
+      if (plan.items[at + 2] !== wholeFile) continue;
+      const directory = plan.items[at] as number;
+      const index = plan.items[at + 1] as number;
       if (plan.results[item] === outcomes.read) this.#noteChange(directory);
       else
         contested.push({
@@ -154,20 +122,21 @@ export class Reading {
       else if (isSettled(this.#lookOf(file.row), lookedAt)) await this.#takeInLarge(file, plan.digests, true, writer);
       else young.push(file);
     }
-    if (young.length > 0) contested.push(...(await this.#confirm(young, plan.digests, writer, helped)));
+    if (young.length > 0) contested.push(...(await this.#confirm(young, unread, plan.digests, writer, helped)));
     return contested;
   }
 
   /** Reads young large files once more: what is the same both times stood there whole. */
   async #confirm(
     young: readonly LargeFile[],
+    unread: Unread,
     digests: Buffer,
     writer: PackWriter | undefined,
     helped: boolean,
   ): Promise<readonly FilePlace[]> {
     for (const { row } of young) await this.#quiet(this.#table.mtime(row));
     const wanted = new Set(young.map(({ row }) => row));
-    const plan = this.#plan(wanted);
+    const plan = await planReading(this.#table, unread, this.#options.pace, wanted);
     await this.#runLanes(plan, undefined, undefined, helped);
     const contested: FilePlace[] = [];
     const before = new Map(young.map((file) => [file.row, file]));
@@ -181,7 +150,7 @@ export class Reading {
     return contested;
   }
 
-  async #runLanes(plan: Plan, writer: PackWriter | undefined, claims: SharedClaims | undefined, helped: boolean) {
+  async #runLanes(plan: ReadPlan, writer: PackWriter | undefined, claims: SharedClaims | undefined, helped: boolean) {
     const { root, rootPath, pace, signal, maxFileBytes } = this.#options;
     const counters = new Int32Array(new SharedArrayBuffer(readCounters.words * 4));
     const job: ReadJob = {
@@ -241,52 +210,6 @@ export class Reading {
     return claimingSink(claims, (id, bytes) => {
       own.add(id, bytes);
     });
-  }
-
-  #plan(only?: ReadonlySet<number>): Plan {
-    const table = this.#table;
-    const items: number[] = [];
-    const batches: number[] = [0];
-    const large: LargeFile[] = [];
-    let pieces = 0;
-    let filesInBatch = 0;
-    let bytesInBatch = 0;
-    const closeBatch = (): void => {
-      const next = items.length / itemWords;
-      if (next > (batches.at(-1) as number)) batches.push(next);
-      filesInBatch = 0;
-      bytesInBatch = 0;
-    };
-    this.#forUnread((directory, row, index) => {
-      if (only !== undefined && !only.has(row)) return;
-      const size = table.size(row);
-      if (size <= pieceBytes) {
-        items.push(directory, index, wholeFile, 0, 0);
-        bytesInBatch += size;
-        if (++filesInBatch >= batchFiles || bytesInBatch >= batchBytes) closeBatch();
-        return;
-      }
-      closeBatch();
-      const place = pieces;
-      const own: number[] = [];
-      for (let first = 0; first < pieceCount(size); first += batchPieces) {
-        const count = Math.min(batchPieces, pieceCount(size) - first);
-        own.push(items.length / itemWords);
-        items.push(directory, index, first, count, pieces);
-        pieces += count;
-        closeBatch();
-      }
-      large.push({ directory, name: table.name(directory, row), row, size, place, items: own });
-    });
-    closeBatch();
-    return {
-      items: sharedFrom(items),
-      batches: sharedFrom(batches),
-      results: new Int32Array(new SharedArrayBuffer((items.length / itemWords) * 4)),
-      digests: Buffer.from(new SharedArrayBuffer(pieces * 32)),
-      large,
-      pieces,
-    };
   }
 
   async #takeInLarge(
@@ -418,30 +341,18 @@ export class Reading {
   }
 }
 
-interface Plan {
-  readonly items: Int32Array;
-  readonly batches: Int32Array;
-  readonly results: Int32Array;
-  readonly digests: Buffer;
-  readonly large: readonly LargeFile[];
-  readonly pieces: number;
-}
-
-const idsOf = ({ place, size }: LargeFile, digests: Buffer): Buffer =>
-  digests.subarray(place * 32, (place + pieceCount(size)) * 32);
-
-function sharedFrom(words: readonly number[]): Int32Array {
-  const shared = new Int32Array(new SharedArrayBuffer(words.length * 4));
-  shared.set(words);
-  return shared;
-}
-
 /** Everything that may be relied on in the store counts as claimed already. */
-function shareClaims(objects: ObjectStore, expected: number): SharedClaims {
+async function shareClaims(
+  objects: ObjectStore,
+  expected: number,
+  pace: () => Promise<void> | undefined,
+): Promise<SharedClaims> {
+  // Packs that others publish meanwhile make the list longer; what is left out is stored twice at worst.
   const { digests } = objects;
   const claims = SharedClaims.forObjects(digests.length / 32 + expected);
   for (let at = 0; at < digests.length; at += 32) {
     if (objects.hasAt(digests, at)) claims.claim(digests.subarray(at, at + 32));
+    if ((at / 32) % itemsBetweenPauses === 0) await pace();
   }
   return claims;
 }
