@@ -1,7 +1,7 @@
 import { getEventListeners } from "node:events";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { onAbort, pacer, raceAbort } from "./abort.js";
+import { inSlices, onAbort, pacer, raceAbort } from "./abort.js";
 
 function deferred<T>() {
   let resolve!: (value: T) => void;
@@ -123,5 +123,36 @@ describe("paced work", () => {
     expect(ran).toBe(true);
     controller.abort(new Error("enough"));
     await expect(pace()).rejects.toThrow("enough");
+  });
+});
+
+describe("inSlices", () => {
+  function* countTo(end: number, seen: number[]): Generator<undefined, string> {
+    for (let i = 1; i <= end; i++) {
+      seen.push(i);
+      yield;
+    }
+    return "counted";
+  }
+
+  it("lets the event loop run at every pause that asks for it, and gives what the work returns", async () => {
+    const seen: number[] = [];
+    let turns = 0;
+    const result = await inSlices(countTo(3, seen), async () => {
+      await new Promise((resolve) => setImmediate(resolve));
+      turns++;
+    });
+    expect(result).toBe("counted");
+    expect(seen).toEqual([1, 2, 3]);
+    expect(turns).toBe(3);
+  });
+
+  it("leaves the work where it is when the pause throws", async () => {
+    const seen: number[] = [];
+    const controller = new AbortController();
+    const pace = pacer(controller.signal, 0);
+    controller.abort(new Error("enough"));
+    await expect(inSlices(countTo(3, seen), pace)).rejects.toThrow("enough");
+    expect(seen).toEqual([1]);
   });
 });

@@ -70,6 +70,14 @@ export function raceAbort<T>(
 /** Lets timers, signals and I/O run. Long synchronous work calls it between slices so that nobody waits over 50 ms. */
 export const yieldToEventLoop = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
+/** Runs work that pauses now and then, and lets the event loop run where `pace` says so. */
+export async function inSlices<T>(work: Generator<undefined, T>, pace: () => Promise<void> | undefined): Promise<T> {
+  for (let step = work.next(); ; step = work.next()) {
+    if (step.done === true) return step.value;
+    await pace();
+  }
+}
+
 /** Slices synchronous work: `await pace()` yields when `sliceMs` (default 12) have passed since the last yield, and throws on abort. */
 export function pacer(signal: AbortSignal | undefined, sliceMs = 12): () => Promise<void> | undefined {
   let last = performance.now();

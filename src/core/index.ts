@@ -1,4 +1,4 @@
-export { onAbort, pacer, raceAbort, signalOf, yieldToEventLoop } from "./abort.js";
+export { inSlices, onAbort, pacer, raceAbort, signalOf, yieldToEventLoop } from "./abort.js";
 export type { Abortable } from "./abort.js";
 export { publishNoReplace, syncDirectory, temporaryPrefix, writeAll, writeFileAtomic } from "./atomic-file.js";
 export type { AtomicWriteOptions } from "./atomic-file.js";

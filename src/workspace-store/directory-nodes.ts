@@ -6,6 +6,8 @@ import { encodeRows } from "./tree-codec.js";
 import { directoryFlags, field } from "./table-layout.js";
 import type { TreeTable } from "./tree-table.js";
 
+const directoriesBetweenPauses = 64;
+
 /**
  * Afterwards every directory has its tree id. Returns, by id, the encodings that were made or that the store does not have,
  * for a tree that is read before it is stored or is not stored at all. With a writer, what the store does not have is added.
@@ -22,6 +24,7 @@ export async function encodeDirectories(
     if (!table.has(directory)) continue;
     const flags = table.directoryFlags(directory);
     const isEncoded = (flags & directoryFlags.encoded) !== 0;
+    if (directory % directoriesBetweenPauses === 0) await pace();
     if (isEncoded && (flags & directoryFlags.present) !== 0) continue;
     const place = table.treeId(directory);
     if (isEncoded && objects.hasAt(table.bytes, place)) {

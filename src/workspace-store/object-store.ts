@@ -10,7 +10,7 @@
  * 4. No byte leaves `read` unless its digest holds. A damaged copy is forgotten, so that a spare is tried and a later
  *    capture stores the object anew.
  */
-import { displayName, isLooprigError, raceAbort, SnapshotError, StorageError } from "../core/index.js";
+import { displayName, isLooprigError, pacer, raceAbort, SnapshotError, StorageError } from "../core/index.js";
 import type { Abortable, WorkspacePath } from "../core/index.js";
 import type { Blobs } from "../storage/index.js";
 import { FormatError } from "./byte-codec.js";
@@ -99,7 +99,8 @@ export class ObjectStore {
 
   /** What the store's index says of a pack, made anew from the pack where it must be; undefined when the pack is gone or damaged. */
   async rowsOf(packId: string): Promise<PackRows | undefined> {
-    return this.#loadIndex(packId);
+    const bytes = await this.#fetchIndex(packId);
+    return bytes && this.#rowsIn(packId, bytes);
   }
 
   /** Takes packs out of the index that this process removed from the store itself. */
@@ -254,15 +255,21 @@ export class ObjectStore {
     const fresh = indexes.filter(
       (packId) => packs.has(packId) && !this.#index.hasPack(packId) && !this.#unusable.has(packId),
     );
-    const rows = new Map<string, PackRows>();
-    await eachLimited(fresh, async (packId) => {
-      const loaded = await this.#loadIndex(packId);
-      if (loaded) rows.set(packId, loaded);
-    });
-    // In listing order, so that places do not depend on which answer came first.
-    for (const packId of fresh) {
-      const loaded = rows.get(packId);
-      if (loaded) this.#index.addPack(loaded);
+    const pace = pacer(undefined);
+    for (let at = 0; at < fresh.length; at += loadsAtOnce) {
+      const some = fresh.slice(at, at + loadsAtOnce);
+      const loaded = new Map<string, Uint8Array>();
+      await eachLimited(some, async (packId) => {
+        const bytes = await this.#fetchIndex(packId);
+        if (bytes) loaded.set(packId, bytes);
+      });
+      // One after the other, so that the event loop runs in between and places do not depend on which answer came first.
+      for (const packId of some) {
+        const bytes = loaded.get(packId);
+        const rows = bytes && (await this.#rowsIn(packId, bytes));
+        if (rows) this.#index.addPack(rows);
+        await pace();
+      }
     }
     this.#loaded = true;
   }
@@ -276,15 +283,18 @@ export class ObjectStore {
     return ids;
   }
 
-  async #loadIndex(packId: string): Promise<PackRows | undefined> {
-    let bytes: Uint8Array;
+  async #fetchIndex(packId: string): Promise<Uint8Array | undefined> {
     try {
-      bytes = await this.#blobs.get(indexKey(packId));
+      return await this.#blobs.get(indexKey(packId));
     } catch (error) {
       // Removed since it was listed, which is as if it had been removed before.
       if (isLooprigError(error, "blob.missing")) return undefined;
       throw error;
     }
+  }
+
+  /** What an index says, or where it is damaged the pack itself. */
+  async #rowsIn(packId: string, bytes: Uint8Array): Promise<PackRows | undefined> {
     try {
       const rows = decodeIndex(bytes);
       if (rows.packId === packId) return rows;

@@ -55,12 +55,12 @@ export function encodeBatch(table: TreeTable, directories: readonly number[], po
 
 /**
  * What a file says. `whole` is false when a batch at its end does not hold, which an interrupted append or two at once
- * leave behind; what came before it counts. Throws `FormatError` when nothing does.
+ * leave behind; what came before it counts. Throws `FormatError` when nothing does. Pauses now and then.
  */
-export function decodeStatIndex(
+export function* decodeStatIndex(
   bytes: Buffer,
   head: StatIndexHead,
-): { readonly table: TreeTable; readonly whole: boolean } {
+): Generator<undefined, { readonly table: TreeTable; readonly whole: boolean }> {
   if (bytes.length < headBytes || !bytes.subarray(0, headBytes).equals(encodeHead(head))) {
     throw new FormatError("belongs to another root, or is of another version");
   }
@@ -73,13 +73,17 @@ export function decodeStatIndex(
     batches.push(records);
     total += records.length;
     at += batchHeadBytes + records.length + digestBytes;
+    yield;
   }
   // A little room, so that the first changes need no larger buffer.
   const arena = new SharedArrayBuffer(Math.ceil((total * 1.1 + 65_536) / 8) * 8);
   const target = Buffer.from(arena);
   let end = 8;
-  for (const records of batches) end += records.copy(target, end);
-  return { table: TreeTable.fromRecords(arena, end), whole: at === bytes.length };
+  for (const records of batches) {
+    end += records.copy(target, end);
+    yield;
+  }
+  return { table: yield* TreeTable.fromRecords(arena, end), whole: at === bytes.length };
 }
 
 function recordsOfBatch(bytes: Buffer, at: number): Buffer | undefined {

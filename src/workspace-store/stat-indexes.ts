@@ -7,7 +7,17 @@
 import { randomBytes } from "node:crypto";
 import { constants } from "node:fs";
 import path from "node:path";
-import { canonicalJson, errnoOf, raceAbort, sha256Hex, toFsPath, temporaryPrefix, writeAll } from "../core/index.js";
+import {
+  canonicalJson,
+  errnoOf,
+  inSlices,
+  pacer,
+  raceAbort,
+  sha256Hex,
+  toFsPath,
+  temporaryPrefix,
+  writeAll,
+} from "../core/index.js";
 import type { Abortable, FileSystem, Json } from "../core/index.js";
 import { FormatError } from "./byte-codec.js";
 import type { CaptureRules } from "./contracts.js";
@@ -22,6 +32,8 @@ const batchesShareMax = 0.5;
 const batchesBytesMin = 256 * 1024;
 /** A batch is put together and written in one go. */
 const batchBytesMax = 1024 * 1024;
+/** Read between two looks at the clock. */
+const readBytes = 1024 * 1024;
 /** A write takes less than a second. */
 const strayAgeMs = 60 * 60_000;
 const unusedAgeMs = 90 * 24 * 60 * 60_000;
@@ -83,7 +95,7 @@ export class StatIndexes {
     });
     try {
       await raceAbort(before, signal);
-      const remembered = this.#load(head);
+      const remembered = await this.#load(head, pacer(signal));
       return {
         get table() {
           return remembered.table;
@@ -103,10 +115,10 @@ export class StatIndexes {
     }
   }
 
-  #load(head: StatIndexHead): Remembered {
+  async #load(head: StatIndexHead, pace: Pace): Promise<Remembered> {
     const known = this.#remembered.get(head.key);
     if (known?.dev === head.dev) return this.#remember(head.key, known);
-    const read = this.#read(head);
+    const read = await this.#read(head, pace);
     return this.#remember(head.key, {
       dev: head.dev,
       table: read?.table ?? TreeTable.empty(),
@@ -125,12 +137,15 @@ export class StatIndexes {
     return value;
   }
 
-  #read(head: StatIndexHead): { readonly table: TreeTable; readonly file: FileState | undefined } | undefined {
+  async #read(
+    head: StatIndexHead,
+    pace: Pace,
+  ): Promise<{ readonly table: TreeTable; readonly file: FileState | undefined } | undefined> {
     if (this.#dir === undefined) return undefined;
     try {
       const stamp = this.#stamp(head.key);
-      const bytes = this.#readFile(head.key);
-      const { table, whole } = decodeStatIndex(bytes, head);
+      const bytes = await this.#readFile(head.key, pace);
+      const { table, whole } = await inSlices(decodeStatIndex(bytes, head), pace);
       const length = bytes.length;
       return { table, file: whole && stamp !== undefined ? { stamp, length, wholeLength: length } : undefined };
     } catch (error) {
@@ -141,7 +156,7 @@ export class StatIndexes {
 
   async #save(head: StatIndexHead, remembered: Remembered, pace: Pace): Promise<void> {
     if (remembered.table.isWasteful) {
-      remembered.table = remembered.table.compacted();
+      remembered.table = await inSlices(remembered.table.compacted(), pace);
       remembered.file = undefined;
     }
     const unsaved = remembered.table.takeUnsaved();
@@ -242,15 +257,16 @@ export class StatIndexes {
     }
   }
 
-  #readFile(key: string): Buffer {
+  async #readFile(key: string, pace: Pace): Promise<Buffer> {
     const fd = this.#fs.open(toFsPath(this.#file(key)), constants.O_RDONLY | constants.O_NOFOLLOW);
     try {
       const bytes = Buffer.allocUnsafe(Number(this.#fs.fstat(fd).size));
       let length = 0;
       while (length < bytes.length) {
-        const read = this.#fs.read(fd, bytes, length, bytes.length - length, null);
+        const read = this.#fs.read(fd, bytes, length, Math.min(readBytes, bytes.length - length), null);
         if (read === 0) break;
         length += read;
+        await pace();
       }
       return bytes.subarray(0, length);
     } finally {

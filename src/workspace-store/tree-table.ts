@@ -26,6 +26,7 @@ import {
 /** Words of the directory list per directory: where its record is (in units of 8 bytes), its parent, its row there. */
 const linkWords = 3;
 const noDirectory = 0;
+const rowsBetweenPauses = 512;
 
 /** What another thread needs to look at the table. */
 export interface SharedTable {
@@ -292,8 +293,9 @@ export class TreeTable {
     return parts.reverse().join("/");
   }
 
-  /** Clears what belongs to one capture, in every row; `alsoPresent` clears what was known of the store too. */
-  beginCapture(): void {
+  /** Clears what belongs to one capture, in every row. Pauses now and then. */
+  *beginCapture(): Generator<undefined, void> {
+    let sincePause = 0;
     for (let directory = 0; directory < this.#directories; directory++) {
       if (!this.has(directory)) continue;
       this.setDirectoryLook(directory, looks.none);
@@ -301,6 +303,10 @@ export class TreeTable {
         this.bytes[row + field.look] = looks.none;
         this.setFlags(row, 0, rowFlags.unread);
       }
+      sincePause += this.rowCount(directory) + 1;
+      if (sincePause < rowsBetweenPauses) continue;
+      sincePause = 0;
+      yield;
     }
   }
 
@@ -334,8 +340,9 @@ export class TreeTable {
     return numbers;
   }
 
-  /** The same tree without waste, directories numbered anew in the order of a walk. */
-  compacted(): TreeTable {
+  /** The same tree without waste, directories numbered anew in the order of a walk. Pauses now and then. */
+  *compacted(): Generator<undefined, TreeTable> {
+    let sincePause = 0;
     const table = TreeTable.empty();
     const list = new RowList();
     const stack: { readonly from: number; readonly to: number }[] = [{ from: 0, to: 0 }];
@@ -356,16 +363,20 @@ export class TreeTable {
       this.bytes.copy(table.bytes, table.treeId(to), this.treeId(from), this.treeId(from) + 32);
       table.setDirectoryFlags(to, this.directoryFlags(from) | directoryFlags.unsaved);
       table.setDirectoryLook(to, this.directoryLook(from));
-      stack.push(...below.reverse());
+      for (let child = below.pop(); child !== undefined; child = below.pop()) stack.push(child);
+      sincePause += count + 1;
+      if (sincePause < rowsBetweenPauses) continue;
+      sincePause = 0;
+      yield;
     }
     return table;
   }
 
   /**
    * A table from records end to end, later ones in the place of earlier ones of the same number; takes the buffer over.
-   * Records start at byte 8. Throws `FormatError` unless they make one tree.
+   * Records start at byte 8. Throws `FormatError` unless they make one tree. Pauses now and then.
    */
-  static fromRecords(arena: SharedArrayBuffer, end: number): TreeTable {
+  static *fromRecords(arena: SharedArrayBuffer, end: number): Generator<undefined, TreeTable> {
     const table = new TreeTable(arena, sharedWords(64 * linkWords), 0, end);
     let at = 8;
     while (at < end) {
@@ -391,12 +402,13 @@ export class TreeTable {
       table.#directories = Math.max(table.#directories, number + 1);
       at += bytes;
     }
-    table.#linkUp();
+    yield* table.#linkUp();
     return table;
   }
 
   /** Finds every directory's parent, and drops the records that nothing leads to any more. */
-  #linkUp(): void {
+  *#linkUp(): Generator<undefined, void> {
+    let sincePause = 0;
     if (this.#directories === 0 || !this.has(0)) throw new FormatError("has no root");
     const reached = new Uint8Array(this.#directories);
     reached[0] = 1;
@@ -430,6 +442,10 @@ export class TreeTable {
         this.#links[child * linkWords + 1] = directory;
         this.#links[child * linkWords + 2] = i;
       }
+      sincePause += count + 1;
+      if (sincePause < rowsBetweenPauses) continue;
+      sincePause = 0;
+      yield;
     }
   }
 

@@ -8,7 +8,7 @@
  *    error of the whole walk; only exhaustion of our own means (descriptors, memory) is.
  * 3. An abort leaves the table with each directory either as it was or as it is.
  */
-import { compareNames, errnoOf, joinPath, toFsPath } from "../core/index.js";
+import { compareNames, errnoOf, inSlices, joinPath, toFsPath } from "../core/index.js";
 import type { Directory, FileSystem, WorkspacePath } from "../core/index.js";
 import type { PathRules } from "./capture-rules.js";
 import { addFound, assertOwnMeans, Classifier, identityKey } from "./found.js";
@@ -39,6 +39,7 @@ export interface WalkOptions {
   readonly pace: () => Promise<void> | undefined;
 }
 
+const directoriesBetweenPauses = 64;
 /** How often a name that is not what it was taken for is looked at again. */
 const replacementsMax = 3;
 /** So many new files make it likely that there is much to read. */
@@ -83,8 +84,8 @@ export class Walk implements Disposable {
 
   /** Looks at everything below the root. */
   async run(): Promise<void> {
-    this.#table.beginCapture();
-    this.#distrustOwn();
+    await inSlices(this.#table.beginCapture(), this.#options.pace);
+    await this.#distrustOwn();
     const job = { root: this.#rootPath, dev: Number(this.#root.dev), counters: this.#counters.buffer };
     await lookQuickly(this.#table, job, this.#options);
     await this.settle();
@@ -100,6 +101,7 @@ export class Walk implements Disposable {
         await this.#relist(directory);
         await this.#options.pace();
       } else if (this.#hasOpenRows(directory)) await this.#settleRows(directory);
+      else if (directory % directoriesBetweenPauses === 0) await this.#options.pace();
     }
   }
 
@@ -178,13 +180,14 @@ export class Walk implements Disposable {
   // ── the quick look ────────────────────────────────────────────────────────────────────────────────────────────────
 
   /** What is ours for the moment differs from capture to capture, so what was known of its surroundings does not hold. */
-  #distrustOwn(): void {
+  async #distrustOwn(): Promise<void> {
     const { ownPaths, ownDirectories } = this.#options;
     if (ownPaths.size === 0 && ownDirectories.size === 0) return;
     const table = this.#table;
     const parents = new Set([...ownPaths].map((path) => path.slice(0, Math.max(0, path.lastIndexOf("/")))));
     for (let directory = 0; directory < table.directories; directory++) {
       if (!table.has(directory)) continue;
+      if (directory % directoriesBetweenPauses === 0) await this.#options.pace();
       const isOwn = ownDirectories.has(identityKey(this.#root.dev, table.directoryIno(directory)));
       if (isOwn && directory !== 0) table.setDirectoryFlags(table.parent(directory), 0, directoryFlags.listed);
       if (isOwn) table.setDirectoryStamps(directory, 0, 0, 0);
