@@ -2,7 +2,8 @@
  * Which paths stay out of a capture by rule (U11–U13). The answer for a path depends on the rules and the path alone, so
  * it is the same whatever order a walk takes. Paths are matched in our spelling of their bytes, which is one to one.
  */
-import ignore from "ignore";
+import { createRequire } from "node:module";
+import type createMatcher from "ignore";
 import type { Ignore } from "ignore";
 import type { WorkspacePath } from "../core/index.js";
 import { LooprigError } from "../core/index.js";
@@ -41,9 +42,14 @@ export function compileRules(rules: CaptureRules, includePrivateByDefault: boole
   };
 }
 
+let loaded: typeof createMatcher | undefined;
+
 function matcher(lines: readonly string[], ignoreCase: boolean): Ignore | undefined {
+  if (lines.length === 0) return undefined;
+  // Most captures have no patterns, and a start should not wait for what reads them.
+  loaded ??= createRequire(import.meta.url)("ignore") as typeof createMatcher;
   // Paths of a walk are clean by construction; the library's own check would refuse some that are.
-  return lines.length === 0 ? undefined : ignore({ ignoreCase, allowRelativePaths: true }).add(lines);
+  return loaded({ ignoreCase, allowRelativePaths: true }).add(lines);
 }
 
 function assertRules({ exclude, private: privates, vcs, maxFileBytes }: CaptureRules): void {

@@ -1,8 +1,8 @@
 /**
  * Line differences of one path, for people. Text is compared by lines (Myers' algorithm, npm `diff`); what is not text,
- * or too large to compare within reason, is only said to differ.
+ * or too large to compare within reason, is only said to differ. The package is some twenty files, so it is loaded by those
+ * who compare.
  */
-import { createTwoFilesPatch, diffLines } from "diff";
 import { displayName, isLooprigError } from "../core/index.js";
 import type { Abortable } from "../core/index.js";
 import type { TreeChange, TreeEntry } from "../workspace-store/index.js";
@@ -49,7 +49,7 @@ export async function fileDiff(
     await side(change.after, change, to, options),
   ];
   const [before, after] = await sides();
-  const counts = count(before, after);
+  const counts = await count(before, after);
   return Object.freeze({
     path: change.path,
     kind,
@@ -57,7 +57,7 @@ export async function fileDiff(
     binary: counts === undefined,
     added: counts?.added ?? 0,
     removed: counts?.removed ?? 0,
-    text: async () => render(change, kind, ...(await sides())),
+    text: async () => await render(change, kind, ...(await sides())),
   });
 }
 
@@ -86,10 +86,11 @@ async function side(
   return bytes.subarray(0, 8_000).includes(0) ? "binary" : { text: bytes.toString("utf8") };
 }
 
-function count(before: Side, after: Side): { added: number; removed: number } | undefined {
+async function count(before: Side, after: Side): Promise<{ added: number; removed: number } | undefined> {
   const [a, b] = [textOf(before), textOf(after)];
   if (a === undefined || b === undefined) return undefined;
   if (a === "" || b === "") return { added: lines(b), removed: lines(a) };
+  const { diffLines } = await import("diff");
   let added = 0;
   let removed = 0;
   const parts = diffLines(a, b, { maxEditLength: editsMax, timeout: scriptMsMax });
@@ -106,7 +107,7 @@ const textOf = (side: Side): string | undefined =>
 
 const lines = (text: string): number => (text === "" ? 0 : text.split("\n").length - (text.endsWith("\n") ? 1 : 0));
 
-function render(change: TreeChange, kind: Change["kind"], before: Side, after: Side): string {
+async function render(change: TreeChange, kind: Change["kind"], before: Side, after: Side): Promise<string> {
   const name = displayName(change.path);
   const [from, to] = [change.before, change.after];
   const heading: string[] = [];
@@ -123,6 +124,7 @@ function render(change: TreeChange, kind: Change["kind"], before: Side, after: S
   const [a, b] = [textOf(before), textOf(after)];
   if (a === undefined || b === undefined) heading.push(`${name}: ${incomparable(before, after)}, ${kind}`);
   else if (a !== b) {
+    const { createTwoFilesPatch } = await import("diff");
     const patch = createTwoFilesPatch(
       from === undefined ? "/dev/null" : `a/${name}`,
       to === undefined ? "/dev/null" : `b/${name}`,
