@@ -21,8 +21,14 @@ export interface RunningOrphan {
   readonly process: EventOf<"process-started">;
 }
 
+/** The dead sessions of a root, and which commands of theirs still run. */
+export interface Orphans {
+  readonly orphans: readonly SessionId[];
+  readonly running: readonly RunningOrphan[];
+}
+
 /** Ends the process groups of dead sessions, and names the commands of theirs that still run. */
-export async function runningOrphans(reader: RootReader, options: Abortable = {}): Promise<readonly RunningOrphan[]> {
+export async function findOrphans(reader: RootReader, options: Abortable = {}): Promise<Orphans> {
   const { orphans } = await reader.history(options);
   const running: RunningOrphan[] = [];
   for (const sessionId of orphans) {
@@ -31,7 +37,7 @@ export async function runningOrphans(reader: RootReader, options: Abortable = {}
       if (await mayRun(reader, process)) running.push({ sessionId, process });
     }
   }
-  return running;
+  return { orphans, running };
 }
 
 /**

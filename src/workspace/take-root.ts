@@ -36,7 +36,7 @@ import type { RootRecordData } from "./root-record.js";
 import { isBuilt, withoutSwap } from "./root-record.js";
 import { settlePlaces } from "./root-places.js";
 import { settlePlans } from "./settle-plans.js";
-import { commandRunning, runningOrphans, settleSessions } from "./settle-sessions.js";
+import { commandRunning, findOrphans, settleSessions } from "./settle-sessions.js";
 
 /** The session of a rig, which owns more than the root: its id, what its first event says besides, and who else hears its events. */
 export interface SessionOfRoot {
@@ -88,7 +88,7 @@ export async function takeRoot(
   const recorded = await reader.record.read({ signal });
   const directory = attachDirectory(reader, recorded, options);
   if (directory !== undefined) undo.push(() => directory.handle.close());
-  const running = await runningOrphans(reader, { signal });
+  const { orphans, running } = await findOrphans(reader, { signal });
   if (running[0] !== undefined && options.acceptRunning !== true && reader.placement !== "shared") {
     throw commandRunning(reader, running[0]);
   }
@@ -110,7 +110,8 @@ export async function takeRoot(
   if (!owned.missing && owned.stranger === undefined) {
     if (reader.placement !== "shared") await clearExchange(owned, { signal });
     await settlePlans(owned, { signal });
-    await settleSessions(owned, { signal });
+    // Who dies from here on is settled by the next to take the root, as whoever dies later is.
+    if (orphans.length > 0) await settleSessions(owned, { signal });
   }
   return owned;
 }
