@@ -1,5 +1,8 @@
-// After tsc: the command line's entry is made executable, as npm's bin links expect.
-import { chmodSync, existsSync } from "node:fs";
+// After tsc: its JavaScript is bundled, and the command line's entry made executable, as npm's bin links expect.
+import { chmodSync } from "node:fs";
+import { fileURLToPath } from "node:url";
+import { bundle } from "./bundle.mjs";
 
-const entry = new URL("../dist/cli/main.js", import.meta.url);
-if (existsSync(entry)) chmodSync(entry, 0o755);
+const dist = fileURLToPath(new URL("../dist", import.meta.url));
+await bundle(dist);
+chmodSync(`${dist}/cli/main.js`, 0o755);

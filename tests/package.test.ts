@@ -9,6 +9,7 @@ import path from "node:path";
 import { fileURLToPath } from "node:url";
 import ts from "typescript";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { bundle } from "../scripts/bundle.mjs";
 import { codeBlocks, localLinks, programName } from "./markdown.js";
 import { repositoryFiles } from "./source-tree.js";
 
@@ -21,12 +22,13 @@ const pages = ["README.md", "LICENSE", "CHANGELOG.md", "CONTRIBUTING.md"];
 /** A project of somebody who installed it. */
 const project = path.join(dir, "project");
 
-beforeAll(() => {
+beforeAll(async () => {
   fs.mkdirSync(built);
   for (const name of ["package.json", ...pages, "docs", "examples"]) {
     fs.cpSync(path.join(repository, name), path.join(built, name), { recursive: true });
   }
   emitPackage();
+  await bundle(path.join(built, "dist"));
   fs.mkdirSync(path.join(project, "node_modules"), { recursive: true });
   fs.writeFileSync(path.join(project, "package.json"), JSON.stringify({ type: "module", private: true }));
   install("looprig", built);
@@ -138,8 +140,79 @@ it("importing the entry loads no storage driver", () => {
     for (const file of process.report.getReport().sharedObjects) console.log(file);
   `;
   const loaded = runNode(script).split("\n");
-  expect(loaded.some((url) => url.endsWith("/dist/workspace/index.js"))).toBe(true);
+  expect(loaded.some((url) => url.endsWith("/dist/chunks/workspace.js"))).toBe(true);
   expect(loaded.filter((url) => /storage-local|libsql|sqlite|\.node$/.test(url))).toEqual([]);
+});
+
+describe("the bundle", () => {
+  const load = (...names: string[]): string =>
+    `const [${names.map((_, i) => `m${i}`).join(", ")}] = await Promise.all(${JSON.stringify(names)}.map((name) => import(name)));`;
+
+  it("starts a command with a handful of files, and without those of other commands", () => {
+    const root = fs.mkdtempSync(path.join(dir, "root-"));
+    fs.writeFileSync(path.join(root, "file"), "text");
+    const loads = path.join(dir, "loads");
+    const hook = `import fs from "node:fs";
+      export async function load(url, context, next) { fs.appendFileSync(${JSON.stringify(loads)}, url + "\\n"); return next(url, context); }`;
+    const register = `import { register } from "node:module"; register("data:text/javascript," + encodeURIComponent(${JSON.stringify(hook)}));`;
+    const said = execFileSync(
+      process.execPath,
+      [
+        ...["--preserve-symlinks", "--preserve-symlinks-main"],
+        ...["--import", `data:text/javascript,${encodeURIComponent(register)}`],
+        ...[path.join(project, "node_modules", "looprig", "dist", "cli", "main.js"), "snapshot"],
+      ],
+      { cwd: root, encoding: "utf8", env: { ...process.env, LOOPRIG_HOME: path.join(dir, "home") } },
+    );
+    expect(said).toContain("c1, 1 file.");
+    const files = fs.readFileSync(loads, "utf8").split("\n");
+    const ours = files.filter((url) => url.includes("/dist/")).map((url) => url.split("/dist/")[1]);
+    expect(ours).toContain("chunks/snapshot.js");
+    expect(ours.length).toBeLessThan(15);
+    expect(ours.filter((file) => /agent|run|undo|doctor/.test(file ?? ""))).toEqual([]);
+    expect(files.filter((url) => /\/node_modules\/(diff|ignore)\//.test(url))).toEqual([]);
+  });
+
+  it("shares classes and registries between its entries", () => {
+    const script = `
+      ${load("looprig", "looprig/storage", "looprig/storage/local")}
+      const { openLocalStorage } = m2;
+      const error = await openLocalStorage({ dir: 3 }).catch((thrown) => thrown);
+      const memory = m1.createMemoryStorage();
+      const other = await memory.blobs.get("none").catch((thrown) => thrown);
+      console.log(error instanceof m0.LooprigError, other instanceof m0.LooprigError, other instanceof m0.StorageError);
+    `;
+    expect(runNode(script).trim()).toBe("true true true");
+  });
+
+  it("exports from each entry what its declarations say", () => {
+    const entries = ["looprig", "looprig/tools", "looprig/storage", "looprig/storage/local"];
+    const exported = JSON.parse(
+      runNode(`${load(...entries)} console.log(JSON.stringify([m0, m1, m2, m3].map((m) => Object.keys(m).sort())))`),
+    ) as string[][];
+    entries.forEach((entry, i) => {
+      expect(exported[i], entry).toEqual(declaredValues(entry));
+    });
+  });
+
+  it("holds the entry of helper threads where the engine looks for it", () => {
+    const url = /new URL\("(.*capture-worker\.js)", import\.meta\.url\)/;
+    const chunks = path.join(built, "dist", "chunks");
+    const places = fs.readdirSync(chunks).flatMap((name) => {
+      const found = name.endsWith(".js") ? url.exec(fs.readFileSync(path.join(chunks, name), "utf8"))?.[1] : undefined;
+      return found === undefined ? [] : [path.join(chunks, found)];
+    });
+    expect(places).toEqual([path.join(built, "dist", "workspace-store", "capture-worker.js")]);
+    // It starts by itself, and ends by itself when nobody asks anything of it.
+    const script = `
+      const { Worker } = await import("node:worker_threads");
+      const worker = new Worker(${JSON.stringify(places[0])});
+      await new Promise((resolve, reject) => worker.once("online", resolve).once("error", reject));
+      console.log("online");
+      await worker.terminate();
+    `;
+    expect(runNode(script).trim()).toBe("online");
+  });
 });
 
 it("importing the local storage loads the driver only when a storage is opened", () => {
@@ -262,6 +335,29 @@ function install(name: string, from: string): void {
   const place = path.join(project, "node_modules", name);
   fs.mkdirSync(path.dirname(place), { recursive: true });
   fs.symlinkSync(from, place);
+}
+
+/** Names that are values, by the declarations of an entry. */
+function declaredValues(entry: string): readonly string[] {
+  const file = write(`values-${entry.replaceAll("/", "-")}.ts`, `import * as all from "${entry}"; void all;`);
+  const program = ts.createProgram([file], {
+    ...{ target: ts.ScriptTarget.ES2022, module: ts.ModuleKind.NodeNext, noEmit: true, types: [], noLib: true },
+    ...{ moduleResolution: ts.ModuleResolutionKind.NodeNext, preserveSymlinks: true },
+  });
+  const checker = program.getTypeChecker();
+  const source = program.getSourceFile(file);
+  const statement = source?.statements[0];
+  if (statement === undefined || !ts.isImportDeclaration(statement)) throw new Error("BUG: the module has no import");
+  const module = checker.getSymbolAtLocation(statement.moduleSpecifier);
+  if (module === undefined) throw new Error(`BUG: "${entry}" does not resolve`);
+  return checker
+    .getExportsOfModule(module)
+    .filter((symbol) => {
+      const target = symbol.flags & ts.SymbolFlags.Alias ? checker.getAliasedSymbol(symbol) : symbol;
+      return (target.flags & ts.SymbolFlags.Value) !== 0;
+    })
+    .map(({ name }) => name)
+    .sort();
 }
 
 function diagnose(files: readonly string[], { skipLibCheck }: { readonly skipLibCheck: boolean }): string[] {

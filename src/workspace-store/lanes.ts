@@ -17,7 +17,8 @@ import type { EncodedBlock } from "./pack-codec.js";
 const helpersMax = 3;
 const idleMs = 5 * 60_000;
 
-let workerFile = new URL("./capture-worker.js", import.meta.url);
+// Said from the folder of features, so that it holds in `dist/chunks/` too.
+let workerFile = new URL("../workspace-store/capture-worker.js", import.meta.url);
 
 /** For tests that run from sources: where the compiled entry is. */
 export function useWorkerFile(file: URL): void {
