@@ -135,7 +135,7 @@ describe("inSlices", () => {
     return "counted";
   }
 
-  it("lets the event loop run at every pause that asks for it, and gives what the work returns", async () => {
+  test("lets the event loop run at every pause that asks for it, and gives what the work returns", async () => {
     const seen: number[] = [];
     let turns = 0;
     const result = await inSlices(countTo(3, seen), async () => {
@@ -147,7 +147,7 @@ describe("inSlices", () => {
     expect(turns).toBe(3);
   });
 
-  it("leaves the work where it is when the pause throws", async () => {
+  test("leaves the work where it is when the pause throws", async () => {
     const seen: number[] = [];
     const controller = new AbortController();
     const pace = pacer(controller.signal, 0);
