@@ -27,7 +27,10 @@ export async function* diffTrees(from: Tree, to: Tree, options: DiffOptions = {}
     await pace();
     const { path, before, after, descend } = step;
     if (descend) {
-      if (enters(path)) stack.push(...(await steps(from, to, path, directoryId(before), directoryId(after), options)));
+      if (!enters(path)) continue;
+      // One by one: spread arguments lie on the call stack, which a hundred thousand names overflow.
+      for (const below of await steps(from, to, path, directoryId(before), directoryId(after), options))
+        stack.push(below);
     } else if (reports(path)) yield { path, before, after };
   }
 }

@@ -85,7 +85,8 @@ export async function planTree(tree: Tree, options: MaterializeOptions): Promise
       }
     }
     if (couldFold(names)) foldable.push({ parent, names });
-    stack.push(...below.reverse());
+    // One by one: spread arguments lie on the call stack, which a hundred thousand directories overflow.
+    for (let child = below.pop(); child !== undefined; child = below.pop()) stack.push(child);
   }
   return { directories, files, links, entries, bytes, foldable };
 }

@@ -97,6 +97,7 @@ export async function* visitTree(tree: Tree, options: Abortable = {}): AsyncGene
       yield { path, name, entry };
       if (entry.kind === "directory") below.push({ path, id: entry.id });
     }
-    stack.push(...below.reverse());
+    // One by one: spread arguments lie on the call stack, which a hundred thousand directories overflow.
+    for (let child = below.pop(); child !== undefined; child = below.pop()) stack.push(child);
   }
 }
