@@ -1,8 +1,12 @@
 /** Directories with more names than a call takes arguments (some 120 000 on Node's usual stack). */
 import { expect, it } from "vitest";
+import { inSlices, pacer } from "../core/index.js";
 import type { Tree, TreeEntry, TreeId } from "./contracts.js";
 import { diffTrees } from "./diff.js";
 import { planTree } from "./materialize-plan.js";
+import { RowList } from "./row-list.js";
+import { kinds } from "./table-layout.js";
+import { TreeTable } from "./tree-table.js";
 import { createTree, visitTree } from "./tree.js";
 import { emptyDirectoryId } from "./tree-codec.js";
 
@@ -30,4 +34,17 @@ it("a directory of 130 000 directories is visited, compared and planned", async 
   expect(await count(visitTree(wide))).toBe(width + 1);
   expect(await count(diffTrees(empty, wide))).toBe(width + 1);
   expect((await planTree(wide, {})).entries).toBe(width + 1);
+});
+
+it("a table of 130 000 directories in one is put together anew without its waste", async () => {
+  const table = TreeTable.empty();
+  const list = new RowList();
+  for (let i = 0; i < width; i++) {
+    const row = list.add(kinds.directory, String(i).padStart(6, "0"));
+    list.setExtra(row, table.addDirectory(0, i));
+  }
+  table.setRows(0, list);
+  const compacted = await inSlices(table.compacted(), pacer(undefined));
+  expect(compacted.liveDirectories).toBe(width + 1);
+  expect(compacted.pathOf(width)).toBe(String(width - 1).padStart(6, "0"));
 });
