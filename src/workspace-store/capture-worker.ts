@@ -13,7 +13,7 @@ import { lookerOf } from "./stamps.js";
 import { TreeTable } from "./tree-table.js";
 
 /** Bytes of blocks that may be on their way to the thread that stores them. */
-const inFlightMax = 32 * 1024 * 1024;
+const inFlightMax = 16 * 1024 * 1024;
 const waitMs = 100;
 
 const looker = lookerOf(nodeFileSystem);
@@ -53,7 +53,11 @@ function read({ table, job, root, claims, bytesRead, lane }: ReadRequest): void 
           builder.add(id, bytes);
         });
   const steps = readFiles(TreeTable.attach(table), directory, reader, sink, job);
-  while (steps.next().done !== true) progress[lane] = reader.bytesRead;
+  for (const _ of steps) {
+    progress[lane] = reader.bytesRead;
+    // Also between the pieces of one file. Leaving the loop closes what is open.
+    if (Atomics.load(counters, readCounters.stop) !== 0) return;
+  }
   progress[lane] = reader.bytesRead;
   builder.close();
 }

@@ -13,6 +13,7 @@ import {
   joinPath,
   nodeFileSystem,
   pacer,
+  raceAbort,
   SnapshotError,
   StorageError,
   toFsPath,
@@ -158,7 +159,7 @@ class Capture implements Disposable {
       maxFileBytes: rules.maxFileBytes,
       objects,
     });
-    this.#writer = new PackWriter(blobs, objects);
+    this.#writer = new PackWriter(blobs, objects, options.signal);
   }
 
   async run(): Promise<CaptureResult> {
@@ -222,7 +223,7 @@ class Capture implements Disposable {
       await objects.look({ signal });
       if (objects.losses === losses && (await this.#isAllStored())) return { tree, summary };
       this.#bytesStoredBefore += this.#writer.bytesStored;
-      this.#writer = new PackWriter(blobs, objects);
+      this.#writer = new PackWriter(blobs, objects, signal);
     }
     throw new StorageError(
       "storage.failed",
@@ -369,7 +370,10 @@ class Capture implements Disposable {
     const { pin } = this.#options;
     // The failure that brought us here is the one to report. A pin that stays all the same keeps a whole tree alive.
     if (pin && this.#pinned) await this.#environment.pins.takeBack(pin, [this.#pinned]).catch(() => undefined);
-    if (this.#storing) await this.#writer.flush(AbortSignal.timeout(keepMs)).catch(() => undefined);
+    if (this.#storing) {
+      const limit = AbortSignal.timeout(keepMs);
+      await raceAbort(this.#writer.flush(limit), limit).catch(() => undefined);
+    }
     await this.#loan.save(pacer(undefined)).catch(() => undefined);
   }
 

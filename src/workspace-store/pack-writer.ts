@@ -4,7 +4,7 @@
  *
  * Bounded: one open block, one open pack, one pack being published; whoever adds waits beyond that.
  */
-import { yieldToEventLoop } from "../core/index.js";
+import { raceAbort, yieldToEventLoop } from "../core/index.js";
 import type { Blobs } from "../storage/index.js";
 import { BlockBuilder } from "./block-builder.js";
 import { DeltaBuilder } from "./delta-builder.js";
@@ -26,6 +26,7 @@ const packObjects = 16 * 1024;
 export class PackWriter {
   readonly #blobs: Blobs;
   readonly #objects: ObjectStore;
+  readonly #signal: AbortSignal | undefined;
   /** Everything handed to `add`: present or about to be. */
   readonly #added = new Set<ObjectId>();
   readonly #builder = new BlockBuilder((block) => {
@@ -48,7 +49,9 @@ export class PackWriter {
     },
   };
 
-  constructor(blobs: Blobs, objects: ObjectStore) {
+  /** An abort of `signal` ends the waits of those who add; what is being written is written all the same. */
+  constructor(blobs: Blobs, objects: ObjectStore, signal?: AbortSignal) {
+    this.#signal = signal;
     this.#blobs = blobs;
     this.#objects = objects;
     this.#deltas = new DeltaBuilder(objects);
@@ -89,7 +92,7 @@ export class PackWriter {
     return waiting;
   }
 
-  /** Publishes what is left; afterwards every object added is durable and in the index. */
+  /** Publishes what is left; afterwards every object added is durable and in the index. An abort ends the wait for that. */
   async flush(signal?: AbortSignal): Promise<void> {
     await this.#deltas.finish(
       (block) => {
@@ -100,8 +103,9 @@ export class PackWriter {
       },
     );
     this.#builder.close();
-    await this.#closePack(signal);
-    await this.#publishing;
+    // Its failure is that of the last.
+    void this.#closePack(signal);
+    await raceAbort(this.#publishing, signal);
   }
 
   #push(block: EncodedBlock): void {
@@ -115,7 +119,11 @@ export class PackWriter {
   #closeFullPack(): Promise<void> | undefined {
     const isFull =
       this.#storedLength >= packBytes || this.#rawLength >= packRawBytes || this.#objectCount >= packObjects;
-    return isFull ? this.#closePack() : undefined;
+    if (!isFull) return undefined;
+    const wait = raceAbort(this.#closePack(), this.#signal);
+    // Whoever fed the sink may have ended by then.
+    wait.catch(() => undefined);
+    return wait;
   }
 
   /** Resolves when the pack before this one is published. */

@@ -184,7 +184,8 @@ export class Reading {
       });
       const sink = writer && this.#sink(writer, claims, own);
       const lane = readFiles(this.#table, root, this.#reader, sink, job);
-      while (lane.next().done !== true) {
+      // Whatever ends this loop early closes what the lane has open.
+      for (const _ of lane) {
         await intake.ready();
         await writer?.ready();
         await pace();
@@ -319,10 +320,15 @@ export class Reading {
     const pass = async (sink: ObjectSink | undefined): Promise<Buffer | "changed" | "unreadable"> => {
       const digests = Buffer.alloc(count * 32);
       const pieces = this.#reader.pieces(handle, name, isExpected, { first: 0, count, digests }, sink);
-      for (let step = pieces.next(); ; step = pieces.next()) {
-        if (step.done === true) return step.value === "read" ? digests : step.value;
-        await writer?.ready();
-        await pace();
+      try {
+        for (let step = pieces.next(); ; step = pieces.next()) {
+          if (step.done === true) return step.value === "read" ? digests : step.value;
+          await writer?.ready();
+          await pace();
+        }
+      } finally {
+        // An abort comes between two pieces, while the file is open.
+        pieces.return("changed");
       }
     };
     const lookedAt = now();

@@ -111,6 +111,78 @@ describe("a capture with helper threads", () => {
     expect((await store.capture({ root })).ref).toBe((await alone().capture({ root })).ref);
   });
 
+  /** A store whose packs `onPack` sees, and may hold up, before they are written. */
+  function storeThatTells(onPack: () => void | Promise<void>): WorkspaceStore {
+    const storage = createMemoryStorage();
+    const blobs = new Proxy(storage.blobs, {
+      get: (target, name) =>
+        name === "put"
+          ? async (...put: Parameters<typeof target.put>) => {
+              if (put[0].startsWith("packs/")) await onPack();
+              return target.put(...put);
+            }
+          : (Reflect.get(target, name) as unknown),
+    });
+    return createWorkspaceStore({ ...storage, blobs });
+  }
+
+  /** Two packs' worth in a file that both lanes read, and enough small ones to go with it. */
+  function buildLargeTree(): void {
+    buildTree();
+    fs.writeFileSync(path.join(root, "random"), randomBytes(40 * mebibyte));
+  }
+
+  const openBelowRoot = (): string[] =>
+    fs.readdirSync("/proc/self/fd").flatMap((fd) => {
+      try {
+        const target = fs.readlinkSync(`/proc/self/fd/${fd}`);
+        return target.startsWith(root) ? [target] : [];
+      } catch {
+        // Closed since it was listed.
+        return [];
+      }
+    });
+
+  it("that is aborted amid a large file leaves nothing of it open, in any thread", async () => {
+    buildLargeTree();
+    const controller = new AbortController();
+    const store = storeThatTells(() => {
+      controller.abort(new Error("enough"));
+    });
+    await expect(store.capture({ root, signal: controller.signal })).rejects.toMatchObject({
+      code: "capture.canceled",
+    });
+    expect(openBelowRoot()).toEqual([]);
+    const next = await store.capture({ root });
+    expect(next.ref).toBe((await alone().capture({ root })).ref);
+    expect((await store.verify()).damaged).toEqual([]);
+  });
+
+  it("that is aborted while a pack is written does not wait for the pack", async () => {
+    buildLargeTree();
+    const controller = new AbortController();
+    let goOn = (): void => undefined;
+    const held = new Promise<void>((resolve) => {
+      goOn = resolve;
+    });
+    let packs = 0;
+    const store = storeThatTells(() => {
+      packs++;
+      controller.abort(new Error("enough"));
+      return held;
+    });
+    // The pack is not written before this has ended.
+    await expect(store.capture({ root, signal: controller.signal })).rejects.toMatchObject({
+      code: "capture.canceled",
+    });
+    expect(packs).toBe(1);
+    expect(openBelowRoot()).toEqual([]);
+    goOn();
+    const next = await store.capture({ root });
+    expect(next.ref).toBe((await alone().capture({ root })).ref);
+    expect((await store.verify()).damaged).toEqual([]);
+  });
+
   it("of two roots at once are both right", async () => {
     buildTree();
     const other = path.join(dir.path, "other");
