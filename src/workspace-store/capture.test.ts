@@ -569,6 +569,27 @@ describe("a cancelled capture", () => {
     expect(await restored(store(), next.tree)).toEqual(readTree(root));
   });
 
+  it("gives up directories it holds open when there are no more descriptors", async () => {
+    const names = Array.from({ length: 40 }, (_, i) => `d${i}`);
+    writeTree(root, Object.fromEntries(names.map((name) => [name, directory({ f: file(name) })])));
+    let opened = 0;
+    const scarce: FileSystem = {
+      ...nodeFileSystem,
+      open: (...args) => {
+        if (opened >= 20) throw Object.assign(new Error("too many"), { code: "EMFILE" });
+        const fd = nodeFileSystem.open(...args);
+        opened++;
+        return fd;
+      },
+      close: (fd) => {
+        opened--;
+        nodeFileSystem.close(fd);
+      },
+    };
+    const captured = await store({ fileSystem: scarce }).capture({ root });
+    expect(captured).toMatchObject({ completeness: "complete", files: 40 });
+  });
+
   it("that was cancelled before it began touches nothing", async () => {
     const never = interceptFileSystem(nodeFileSystem, ({ name: call }) => {
       throw new Error(`called ${call}`);

@@ -310,7 +310,7 @@ export class ObjectStore {
     try {
       const rows = parsePack(await this.#blobs.get(packKey(packId), options));
       if (rows.packId !== packId) throw new FormatError("is another pack than its name says");
-      await this.#blobs.put(indexKey(packId), [encodeIndex(rows)], options);
+      await this.#publishIndex(rows, options);
       return rows;
     } catch (error) {
       if (error instanceof UnsupportedVersionError) throw newerFormat(packKey(packId), error);
@@ -318,6 +318,15 @@ export class ObjectStore {
       if (!(error instanceof FormatError)) throw error;
       this.#unusable.add(packId);
       return undefined;
+    }
+  }
+
+  /** Reading must not fail where nothing can be written: the index then serves this value alone, and is no proof to captures. */
+  async #publishIndex(rows: PackRows, options: Abortable): Promise<void> {
+    try {
+      await this.#blobs.put(indexKey(rows.packId), [encodeIndex(rows)], options);
+    } catch (error) {
+      if (!isLooprigError(error, "storage.full", "storage.failed", "storage.reserve")) throw error;
     }
   }
 

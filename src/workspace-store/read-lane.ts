@@ -35,6 +35,9 @@ export const wholeFile = -1;
 export const outcomes = { none: 0, read: 1, another: 2 } as const;
 export const readCounters = { next: 0, stop: 1, bytesInFlight: 2, words: 3 } as const;
 
+/** A lane goes through the tree in order, so it needs few directories beside the ones above. */
+const openMax = 32;
+
 /** One lane's part; pauses after every file and piece. */
 export function* readFiles(
   table: TreeTable,
@@ -47,7 +50,7 @@ export function* readFiles(
   const batches = new Int32Array(job.batches);
   const results = new Int32Array(job.outcomes);
   const counters = new Int32Array(job.counters);
-  using directories = new TableDirectories(table, root);
+  using directories = new TableDirectories(table, root, openMax);
   for (;;) {
     const batch = Atomics.add(counters, readCounters.next, 1);
     if (batch >= batches.length - 1) return;

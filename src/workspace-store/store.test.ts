@@ -2,7 +2,7 @@
 import fs from "node:fs";
 import path from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { parseRef, parseWorkspacePath } from "../core/index.js";
+import { parseRef, parseWorkspacePath, StorageError } from "../core/index.js";
 import { createMemoryStorage } from "../storage/index.js";
 import type { Blobs, Storage } from "../storage/index.js";
 import { openLocalStorage } from "../storage-local/index.js";
@@ -204,6 +204,18 @@ describe.each([
     await store.capture({ root, pin: { owner: "o", id: "2" } });
     // A snapshot, two directories, two small files, a list and its two pieces.
     expect(await open().verify()).toMatchObject({ objects: 8, damaged: [] });
+  });
+
+  it("is read without its index where no index can be written", async () => {
+    const captured = await open().capture({ root, pin: { owner: "o", id: "i" } });
+    for (const key of await keys("index/")) await storage.blobs.delete(key);
+    const full = new StorageError("storage.full", "no room", { operation: "put", file: "index", reserve: 0 } as never);
+    const blobs: Blobs = { ...storage.blobs, put: () => Promise.reject(full) };
+    const store = open({ ...storage, blobs });
+    await expectRestores(store, captured);
+    expect((await store.verify()).damaged).toEqual([]);
+    // Relied on it is not: a capture would have to write.
+    await expect(store.capture({ root })).rejects.toMatchObject({ code: "storage.full" });
   });
 
   it("an unknown ref is said to be unknown, and a malformed one refused", async () => {

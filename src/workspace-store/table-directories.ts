@@ -2,6 +2,7 @@
  * Directories of a table held open, bounded in number. Each is opened from its parent's handle without following links and
  * must be the directory that was listed, so a handle is always below the root, whatever happens to paths meanwhile (U10).
  */
+import { errnoOf } from "../core/index.js";
 import type { Directory } from "../core/index.js";
 import type { TreeTable } from "./tree-table.js";
 
@@ -47,7 +48,7 @@ export class TableDirectories implements Disposable {
     }
     current ??= this.#root;
     for (let next = missing.pop(); next !== undefined; next = missing.pop()) {
-      const child: Directory = current.child(this.#table.nameOfDirectory(next));
+      const child = this.#child(current, this.#table.nameOfDirectory(next));
       if (Number(child.ino) !== this.#table.directoryIno(next) || child.dev !== this.#dev) {
         child.close();
         throw new NotThatDirectoryError(next);
@@ -57,6 +58,21 @@ export class TableDirectories implements Disposable {
       current = child;
     }
     return current;
+  }
+
+  #child(parent: Directory, name: string): Directory {
+    try {
+      return parent.child(name);
+    } catch (error) {
+      if (!["EMFILE", "ENFILE"].includes(errnoOf(error) ?? "")) throw error;
+      // Those held for later go first.
+      for (const [number, directory] of this.#open) {
+        if (directory === parent) continue;
+        this.#open.delete(number);
+        directory.close();
+      }
+      return parent.child(name);
+    }
   }
 
   #trim(): void {

@@ -279,6 +279,8 @@ export class Walk implements Disposable {
     names.sort(compareNames);
     for (let i = 0; i < names.length; i++) {
       const name = names[i] as string;
+      // A name that is made anew while it is listed may come twice.
+      if (name === names[i - 1]) continue;
       if (ownPaths.size > 0 && ownPaths.has(joinPath(path, name))) {
         ownSkipped = true;
         continue;
