@@ -38,6 +38,8 @@ export async function encodeDirectories(
     if (!isEncoded) noteId(table, directory, digest);
     const id = digest.toString("hex");
     nodes.set(id, bytes);
+    // That of a large directory took long enough, and compressing it does too.
+    await pace();
     await writer?.add(id, bytes, earlier);
     await pace();
   }

@@ -269,7 +269,10 @@ export class Walk implements Disposable {
     }
     // Older than the listing at worst, which costs another listing and hides nothing.
     const before = toLook(handle.asOpened);
+    // Of a directory with a hundred thousand names each of these takes long enough by itself.
+    await pace();
     const known = this.#rowsByName(directory);
+    await pace();
     const path = table.pathOf(directory) as WorkspacePath;
     const prefix = this.#prefixes.of(directory);
     const list = this.#list;
