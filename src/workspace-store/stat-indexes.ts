@@ -28,8 +28,8 @@ import { TreeTable } from "./tree-table.js";
 /** Roots whose tables stay in memory. */
 const rememberedMax = 4;
 /** The file is written anew when its batches are more than this share of what a new one would hold, and at least so long. */
-const batchesShareMax = 0.5;
-const batchesBytesMin = 256 * 1024;
+const batchesShareMax = 0.25;
+const batchesBytesMin = 64 * 1024;
 /** A batch is put together and written in one go. */
 const batchBytesMax = 1024 * 1024;
 /** Read between two looks at the clock. */
