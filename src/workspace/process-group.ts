@@ -57,10 +57,19 @@ function signalGroup(group: number, name: NodeJS.Signals | 0): boolean {
   }
 }
 
-/** Whether anything but the dead who wait to be reaped is in the group. */
+/**
+ * Whether anything but the dead who wait to be reaped is in the group. One look can miss a process whose parent ended right after it
+ * was made, both in the moment of the listing; so only a second one that finds nothing is believed.
+ */
 function isAlive(fileSystem: FileSystem, group: number): boolean {
-  if (!signalGroup(group, 0)) return false;
-  if (process.platform !== "linux") return true;
+  for (let look = 0; look < 2; look++) {
+    if (!signalGroup(group, 0)) return false;
+    if (process.platform !== "linux" || hasMember(fileSystem, group)) return true;
+  }
+  return false;
+}
+
+function hasMember(fileSystem: FileSystem, group: number): boolean {
   const pids = (fileSystem.readdir("/proc") as string[]).filter((name) => /^\d+$/.test(name));
   return pids.some((pid) => {
     const [state, , pgrp] = statOf(fileSystem, pid);
