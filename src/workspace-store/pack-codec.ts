@@ -85,7 +85,7 @@ const brotliOptions = (length: number) => ({
 
 /**
  * Compresses, or keeps the bytes raw where a sample of them does not shrink by 3 %. On the thread that calls it: a block
- * takes a quarter of a millisecond and the largest object five, less than handing them to a thread pool and back costs.
+ * takes half a millisecond and the largest object five, less than handing them to a thread pool and back costs.
  */
 export function encodeBlock(raw: Buffer, ids: readonly ObjectId[], lengths: readonly number[]): EncodedBlock {
   const plain = { codec: codecs.raw, stored: raw, rawLength: raw.length, ids, lengths };
