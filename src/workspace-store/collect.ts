@@ -23,7 +23,7 @@ import { indexKey, packKey } from "./object-store.js";
 import type { ObjectStore } from "./object-store.js";
 import { objectIdOf } from "./object-ids.js";
 import type { ObjectId } from "./object-ids.js";
-import { encodeIndex, encodePack, saltBlock } from "./pack-codec.js";
+import { bareBytesMax, encodeIndex, encodePack, saltBlock } from "./pack-codec.js";
 import type { PinnedRefs, Pins } from "./pins.js";
 import { addBases, Reachability } from "./reachability.js";
 import { DamagedPackError, readBlock, Repacker, stayingBytesMax } from "./repack.js";
@@ -312,13 +312,13 @@ class Collection {
     let { chunks, rows } = encodePack(blocks);
     if (objects.isCondemnedPack(rows.packId) || plan.packs.some(({ packId }) => packId === rows.packId))
       ({ chunks, rows } = encodePack([...blocks, saltBlock()]));
-    const index = encodeIndex(rows);
-    const bytes = rows.packBytes + index.length;
+    const index = rows.packBytes > bareBytesMax ? encodeIndex(rows) : undefined;
+    const bytes = rows.packBytes + (index?.length ?? 0);
     if (this.#lease !== undefined) {
       let created = false;
       try {
         created = await blobs.put(packKey(rows.packId), chunks, this.#options);
-        await blobs.put(indexKey(rows.packId), [index], this.#options);
+        if (index !== undefined) await blobs.put(indexKey(rows.packId), [index], this.#options);
       } catch (error) {
         if (!isLooprigError(error, "storage.full")) throw error;
         if (created) await this.#delete(packKey(rows.packId));
@@ -377,7 +377,7 @@ class Collection {
       for (const block of keeper.blocks) {
         if (!keeper.numbers.subarray(block.first, block.end).some((number) => numbers.has(number))) continue;
         try {
-          const { raw } = await readBlock(blobs, objects, keeper.packId, block, this.#options);
+          const { raw } = await readBlock(blobs, objects, ids, keeper, block, this.#options);
           for (let i = block.first, at = 0; i < block.end; i++) {
             const bytes = raw.subarray(at, (at += keeper.lengths[i] as number));
             const number = keeper.numbers[i] as number;

@@ -9,19 +9,8 @@ import type { SnapshotRef } from "../core/index.js";
 import { createMemoryStorage } from "../storage/index.js";
 import type { Storage } from "../storage/index.js";
 import type { CaptureResult, WorkspaceStore } from "./contracts.js";
-import { FormatError } from "./byte-codec.js";
 import { createWorkspaceStore } from "./store.js";
-import { objectIdOf } from "./object-ids.js";
-import {
-  codecs,
-  decodeDelta,
-  decodeIndex,
-  encodeBlock,
-  encodeDelta,
-  encodeIndex,
-  encodePack,
-  parsePack,
-} from "./pack-codec.js";
+import { codecs, parsePack } from "./pack-codec.js";
 import type { PackRows } from "./pack-codec.js";
 import { directory, file, readTree, temporaryDirectory, writeTree } from "./testing/tree-on-disk.js";
 
@@ -52,7 +41,7 @@ async function packs(): Promise<readonly PackRows[]> {
   return found;
 }
 const blocks = async () => (await packs()).flatMap((pack) => pack.blocks);
-const deltas = async () => (await blocks()).filter(({ codec }) => codec === codecs.delta);
+const deltas = async () => (await blocks()).filter(({ codec }) => codec === codecs.patch);
 
 async function expectWhole(ref: SnapshotRef, tree: ReturnType<typeof readTree>): Promise<void> {
   const fresh = createWorkspaceStore(storage);
@@ -220,42 +209,5 @@ describe("a collection", () => {
       }),
       { numRuns: process.env["LOOPRIG_SOAK"] === "1" ? 1_000 : 25 },
     );
-  });
-});
-
-describe("a delta block", () => {
-  const base = Buffer.from(text(4_000));
-  const edited = Buffer.concat([base.subarray(0, 100), Buffer.from("!"), base.subarray(100)]);
-  const other = Buffer.concat([base, base.subarray(0, 10)]);
-  const block = () =>
-    encodeDelta(
-      Buffer.concat([edited, other]),
-      [objectIdOf(edited), objectIdOf(other)],
-      [edited.length, other.length],
-      [
-        { id: objectIdOf(base), bytes: base },
-        { id: objectIdOf(base), bytes: base },
-      ],
-    );
-
-  it("says in its pack what its index says, beside other blocks", () => {
-    const { chunks, rows } = encodePack([encodeBlock(base, [objectIdOf(base)], [base.length]), block()]);
-    expect(parsePack(Buffer.concat(chunks))).toEqual(rows);
-    expect(decodeIndex(encodeIndex(rows))).toEqual(rows);
-    expect(rows.blocks[1]?.bases).toEqual([objectIdOf(base), objectIdOf(base)]);
-  });
-
-  it("is a fraction of its objects, and gives them back with the bases and only with them", () => {
-    const { stored, rawLength } = block();
-    expect(stored.length).toBeLessThan(rawLength / 20);
-    expect(decodeDelta(stored, rawLength, [base, base])).toEqual(Buffer.concat([edited, other]));
-    const wrong = [randomBytes(base.length), base];
-    let raw: Buffer | undefined;
-    try {
-      raw = decodeDelta(stored, rawLength, wrong);
-    } catch (error) {
-      expect(error).toBeInstanceOf(FormatError);
-    }
-    expect(raw?.equals(Buffer.concat([edited, other])) ?? false).toBe(false);
   });
 });

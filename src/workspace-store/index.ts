@@ -30,6 +30,7 @@ export type { WorkspaceStoreOptions } from "./store.js";
 export { defaultPrivatePatterns } from "./capture-rules.js";
 export { isSameEntry } from "./diff.js";
 export { contentIdOf, encodePieces, objectIdOf, pieceBytes } from "./object-ids.js";
+export { bareBytesMax } from "./pack-codec.js";
 export { visitTree } from "./tree.js";
 export { withoutPins } from "./without-pins.js";
 export { emptyDirectoryId } from "./tree-codec.js";

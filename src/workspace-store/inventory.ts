@@ -7,6 +7,7 @@ import type { PackCopies } from "./collect-plan.js";
 import type { DigestTable } from "./digest-table.js";
 import { indexKey, packKey } from "./object-store.js";
 import type { ObjectStore } from "./object-store.js";
+import { bareBytesMax } from "./pack-codec.js";
 
 export interface Inventory {
   readonly packs: readonly PackCopies[];
@@ -34,11 +35,11 @@ export async function takeInventory(
   }
   for (const packId of objects.packIds) {
     options.signal?.throwIfAborted();
-    const indexBytes = indexes.get(packId);
-    if (indexBytes === undefined || !packSizes.has(packId)) continue;
+    const packBytes = packSizes.get(packId);
+    if (packBytes === undefined || (packBytes > bareBytesMax && !indexes.has(packId))) continue;
     const rows = await objects.rowsOf(packId);
     await pace();
-    if (rows !== undefined) packs.push(packCopies(ids, rows, indexBytes));
+    if (rows !== undefined) packs.push(packCopies(ids, rows, indexes.get(packId) ?? 0));
     await pace();
   }
   const strayIndexes = [...indexes]

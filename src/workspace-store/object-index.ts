@@ -3,7 +3,7 @@
  *
  * 1. An object may lie in several packs (two captures stored it at once); the spare places are kept, because a damaged copy
  *    must not hide a good one.
- * 2. A place in a delta block counts as long as its bases have places of their own in blocks without bases.
+ * 2. A place in a block of differences counts as long as its bases have places of their own in blocks without bases.
  * 3. A place that a collection has condemned may be read as long as it is there, but is no place to rely on: `has` does not
  *    count it, so a capture stores the object anew (G2).
  */
@@ -22,8 +22,10 @@ export interface StoredBlock {
   readonly rawLength: number;
   /** Where each object starts in the raw bytes, and where the last ends. */
   readonly starts: Uint32Array;
-  /** Of a delta block: the objects that are needed to decode it, one for each of its own. */
-  readonly bases: readonly ObjectId[] | undefined;
+  /** Of a block of differences: its objects, and those that are needed to decode it, one for each. */
+  readonly differing:
+    | { readonly ids: readonly ObjectId[]; readonly lengths: readonly number[]; readonly bases: readonly ObjectId[] }
+    | undefined;
 }
 
 /** Block and slot in one number: half the memory of an object per row. Orders by block, then by place in it. */
@@ -43,7 +45,7 @@ export class ObjectIndex {
   readonly #packs = new Map<string, { readonly first: number; readonly end: number; readonly bytes: number }>();
   #condemned: Condemned = new Map();
   #nextOrdinal = 0;
-  /** Delta blocks there are. */
+  /** Blocks of differences there are. */
   #deltas = 0;
 
   get packIds(): IterableIterator<string> {
@@ -74,7 +76,7 @@ export class ObjectIndex {
     const number = this.#ids.find(id);
     if (this.#isWhole(number)) return id;
     const place = number < 0 ? nowhere : (this.#places[number] as number);
-    const base = place === nowhere ? undefined : this.#blockOf(place)?.bases?.[place % blockObjectsMax];
+    const base = place === nowhere ? undefined : this.#blockOf(place)?.differing?.bases[place % blockObjectsMax];
     return base !== undefined && this.#isWhole(this.#ids.find(base)) ? base : undefined;
   }
 
@@ -82,13 +84,13 @@ export class ObjectIndex {
   wholePlaces(id: ObjectId): readonly Place[] {
     const number = this.#ids.find(id);
     if (number < 0) return [];
-    return this.#placesOf(number).filter((place) => this.#blockOf(place)?.bases === undefined);
+    return this.#placesOf(number).filter((place) => this.#blockOf(place)?.differing === undefined);
   }
 
-  /** The bases of every delta block in which the object lies. */
+  /** The bases of every block of differences in which the object lies. */
   basesOf(id: ObjectId): readonly ObjectId[] {
     const number = this.#ids.find(id);
-    return number < 0 ? [] : this.#placesOf(number).flatMap((place) => this.#blockOf(place)?.bases ?? []);
+    return number < 0 ? [] : this.#placesOf(number).flatMap((place) => this.#blockOf(place)?.differing?.bases ?? []);
   }
 
   /** Where to read it, condemned or not. */
@@ -132,8 +134,9 @@ export class ObjectIndex {
       const ordinal = this.#nextOrdinal++;
       const starts = new Uint32Array(lengths.length + 1);
       for (let i = 0; i < lengths.length; i++) starts[i + 1] = (starts[i] as number) + (lengths[i] as number);
-      if (bases !== undefined) this.#deltas++;
-      this.#blocks.set(ordinal, { ordinal, packId, codec, offset, storedLength, rawLength, starts, bases });
+      const differing = bases && { ids, lengths, bases };
+      if (differing !== undefined) this.#deltas++;
+      this.#blocks.set(ordinal, { ordinal, packId, codec, offset, storedLength, rawLength, starts, differing });
       for (let slot = 0; slot < ids.length; slot++) {
         this.#addPlace(ids[slot] as ObjectId, ordinal * blockObjectsMax + slot);
       }
@@ -150,7 +153,7 @@ export class ObjectIndex {
       this.#packs.delete(packId);
       for (let ordinal = range.first; ordinal < range.end; ordinal++) {
         gone.add(ordinal);
-        if (this.#blocks.get(ordinal)?.bases !== undefined) this.#deltas--;
+        if (this.#blocks.get(ordinal)?.differing !== undefined) this.#deltas--;
         this.#blocks.delete(ordinal);
       }
     }
@@ -208,19 +211,20 @@ export class ObjectIndex {
     const place = this.#places[number] as number;
     if (place === nowhere) return false;
     // Nearly always that is all there is to ask.
-    if (this.#condemned.size === 0 && (this.#deltas === 0 || this.#blockOf(place)?.bases === undefined)) return true;
+    if (this.#condemned.size === 0 && (this.#deltas === 0 || this.#blockOf(place)?.differing === undefined))
+      return true;
     return this.#placesOf(number).some((each) => !this.#isCondemned(number, each) && this.#hasBases(each));
   }
 
   #hasBases(place: Place): boolean {
-    return this.#blockOf(place)?.bases?.every((base) => this.#isWhole(this.#ids.find(base))) ?? true;
+    return this.#blockOf(place)?.differing?.bases.every((base) => this.#isWhole(this.#ids.find(base))) ?? true;
   }
 
   /** Whether there is a place to rely on that needs no bases. */
   #isWhole(number: number): boolean {
     if (number < 0) return false;
     return this.#placesOf(number).some(
-      (place) => !this.#isCondemned(number, place) && this.#blockOf(place)?.bases === undefined,
+      (place) => !this.#isCondemned(number, place) && this.#blockOf(place)?.differing === undefined,
     );
   }
 

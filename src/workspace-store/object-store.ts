@@ -2,7 +2,7 @@
  * Objects by id, read through the index of packs. This file owns refresh, repair and verified reading; `pack-writer.ts` adds.
  *
  * 1. Packs are published before their indexes, so an index without its pack is no proof of anything: only packs that are
- *    listed *after* the index was count.
+ *    listed *after* the index was count. A small pack has no index and is read whole.
  * 2. An index is a function of its pack. A damaged or missing one is made anew from the pack, by whoever meets it; several
  *    doing so at once publish the same bytes.
  * 3. Lists of what a collection is about to remove are read before indexes, and those before packs: so whoever looks after
@@ -16,17 +16,19 @@ import type { Blobs } from "../storage/index.js";
 import { FormatError } from "./byte-codec.js";
 import { ByteLru } from "./byte-lru.js";
 import { CondemnedLists, mergeCondemned } from "./condemned.js";
+import { decodeDelta } from "./delta-codec.js";
 import type { Place, StoredBlock } from "./object-index.js";
 import { ObjectIndex } from "./object-index.js";
 import { objectIdOf } from "./object-ids.js";
 import type { ObjectId } from "./object-ids.js";
 import {
+  bareBytesMax,
   decodeBlock,
-  decodeDelta,
   decodeIndex,
   encodeIndex,
   packVersion,
   parsePack,
+  salvagePack,
   UnsupportedVersionError,
 } from "./pack-codec.js";
 import type { PackRows } from "./pack-codec.js";
@@ -99,8 +101,8 @@ export class ObjectStore {
 
   /** What the store's index says of a pack, made anew from the pack where it must be; undefined when the pack is gone or damaged. */
   async rowsOf(packId: string): Promise<PackRows | undefined> {
-    const bytes = await this.#fetchIndex(packId);
-    return bytes && this.#rowsIn(packId, bytes);
+    const bytes = await this.#fetch(indexKey(packId));
+    return bytes === undefined ? this.#rowsOfBare(packId) : this.#rowsIn(packId, bytes);
   }
 
   /** Takes packs out of the index that this process removed from the store itself. */
@@ -176,7 +178,7 @@ export class ObjectStore {
    */
   async adoptOrphans(options: Abortable = {}): Promise<void> {
     const packs = await this.#list(packPrefix, options);
-    const orphans = packs.filter((packId) => !this.#index.hasPack(packId) && !this.#unusable.has(packId));
+    const orphans = [...packs.keys()].filter((packId) => !this.#index.hasPack(packId) && !this.#unusable.has(packId));
     await eachLimited(orphans, async (packId) => {
       const rows = await this.#rebuild(packId, options);
       if (rows) this.#index.addPack(rows);
@@ -244,29 +246,30 @@ export class ObjectStore {
     const known = [...this.#index.packIds];
     if (this.#index.condemn(mergeCondemned((await this.#condemned.list()).values()))) this.#losses++;
     const indexes = await this.#list(indexPrefix);
-    const packs = new Set(await this.#list(packPrefix));
-    const listed = new Set(indexes);
-    this.#orphans = [...packs].some((packId) => !listed.has(packId) && !this.#unusable.has(packId));
-    const gone = known.filter((packId) => !packs.has(packId) || !listed.has(packId));
+    const packs = await this.#list(packPrefix);
+    const isUsable = (packId: string): boolean => indexes.has(packId) || (packs.get(packId) ?? 0) <= bareBytesMax;
+    this.#orphans = [...packs.keys()].some((packId) => !isUsable(packId) && !this.#unusable.has(packId));
+    const gone = known.filter((packId) => !packs.has(packId) || !isUsable(packId));
     if (gone.length > 0) {
       this.#losses++;
       this.#index.removePacks(gone);
     }
-    const fresh = indexes.filter(
-      (packId) => packs.has(packId) && !this.#index.hasPack(packId) && !this.#unusable.has(packId),
+    const fresh = [...packs.keys()].filter(
+      (packId) => isUsable(packId) && !this.#index.hasPack(packId) && !this.#unusable.has(packId),
     );
     const pace = pacer(undefined);
     for (let at = 0; at < fresh.length; at += loadsAtOnce) {
       const some = fresh.slice(at, at + loadsAtOnce);
       const loaded = new Map<string, Uint8Array>();
       await eachLimited(some, async (packId) => {
-        const bytes = await this.#fetchIndex(packId);
+        const bytes = await this.#fetch(indexes.has(packId) ? indexKey(packId) : packKey(packId));
         if (bytes) loaded.set(packId, bytes);
       });
       // One after the other, so that the event loop runs in between and places do not depend on which answer came first.
       for (const packId of some) {
         const bytes = loaded.get(packId);
-        const rows = bytes && (await this.#rowsIn(packId, bytes));
+        const rows =
+          bytes && (indexes.has(packId) ? await this.#rowsIn(packId, bytes) : this.#rowsInBare(packId, bytes));
         if (rows) this.#index.addPack(rows);
         await pace();
       }
@@ -274,18 +277,19 @@ export class ObjectStore {
     this.#loaded = true;
   }
 
-  async #list(prefix: string, options: Abortable = {}): Promise<string[]> {
-    const ids: string[] = [];
-    for await (const { key } of this.#blobs.list(prefix, options)) {
+  /** Ids and sizes. */
+  async #list(prefix: string, options: Abortable = {}): Promise<ReadonlyMap<string, number>> {
+    const found = new Map<string, number>();
+    for await (const { key, size } of this.#blobs.list(prefix, options)) {
       const id = key.slice(prefix.length);
-      if (/^[0-9a-f]{64}$/.test(id)) ids.push(id);
+      if (/^[0-9a-f]{64}$/.test(id)) found.set(id, size);
     }
-    return ids;
+    return found;
   }
 
-  async #fetchIndex(packId: string): Promise<Uint8Array | undefined> {
+  async #fetch(key: string): Promise<Uint8Array | undefined> {
     try {
-      return await this.#blobs.get(indexKey(packId));
+      return await this.#blobs.get(key);
     } catch (error) {
       // Removed since it was listed, which is as if it had been removed before.
       if (isLooprigError(error, "blob.missing")) return undefined;
@@ -306,11 +310,32 @@ export class ObjectStore {
     return this.#rebuild(packId, {});
   }
 
+  async #rowsOfBare(packId: string): Promise<PackRows | undefined> {
+    const bytes = await this.#fetch(packKey(packId));
+    return bytes && this.#rowsInBare(packId, bytes);
+  }
+
+  /** What a pack says that has no index. */
+  #rowsInBare(packId: string, bytes: Uint8Array): PackRows | undefined {
+    try {
+      const rows = parsePack(bytes);
+      if (rows.packId === packId) return rows;
+    } catch (error) {
+      if (error instanceof UnsupportedVersionError) throw newerFormat(packKey(packId), error);
+      if (!(error instanceof FormatError)) throw error;
+    }
+    // An index would lead to the sound objects of a damaged pack; what is left of its tables does as well.
+    const rows = salvagePack(packId, bytes);
+    if (rows.blocks.length > 0) return rows;
+    this.#unusable.add(packId);
+    return undefined;
+  }
+
   async #rebuild(packId: string, options: Abortable): Promise<PackRows | undefined> {
     try {
       const rows = parsePack(await this.#blobs.get(packKey(packId), options));
       if (rows.packId !== packId) throw new FormatError("is another pack than its name says");
-      await this.#publishIndex(rows, options);
+      if (rows.packBytes > bareBytesMax) await this.#publishIndex(rows, options);
       return rows;
     } catch (error) {
       if (error instanceof UnsupportedVersionError) throw newerFormat(packKey(packId), error);
@@ -360,9 +385,11 @@ export class ObjectStore {
     }
   }
 
-  async #decode({ codec, rawLength, bases }: StoredBlock, stored: Uint8Array): Promise<Buffer> {
-    if (bases === undefined) return decodeBlock(codec, stored, rawLength);
-    return decodeDelta(stored, rawLength, await Promise.all(bases.map((base) => this.readWhole(base))));
+  async #decode(block: StoredBlock, stored: Uint8Array): Promise<Buffer> {
+    const { codec, rawLength, differing } = block;
+    if (differing === undefined) return decodeBlock(codec, stored, rawLength);
+    const bases = await Promise.all(differing.bases.map((base) => this.readWhole(base)));
+    return decodeDelta({ codec, rawLength, ...differing }, stored, bases);
   }
 
   /** The verified bytes of an object from a block without bases, so that no damage can lead in a circle. Throws `FormatError`. */

@@ -8,7 +8,7 @@
  */
 import { createHash, hash, randomBytes } from "node:crypto";
 import { promisify } from "node:util";
-import { brotliCompressSync, brotliDecompress, constants, crc32, deflateRawSync, inflateRawSync } from "node:zlib";
+import { brotliCompressSync, brotliDecompress, constants, crc32 } from "node:zlib";
 import type { BrotliOptions } from "node:zlib";
 import { invariant } from "../core/index.js";
 import { ByteReader, ByteWriter, FormatError } from "./byte-codec.js";
@@ -30,8 +30,10 @@ export const blockObjectsMax = 4096;
 /** A reader refuses to inflate more than this, whatever a damaged header says. */
 const blockBytesMax = 64 * 1024 * 1024;
 
-/** `delta` is deflate with the bytes of other objects, the bases, as its preset dictionary. */
-export const codecs = { raw: 0, brotli: 1, delta: 2 } as const;
+/** Objects of `delta` and `patch` blocks are stored by what differs from others, their bases: `delta-codec.ts`. */
+export const codecs = { raw: 0, brotli: 1, delta: 2, patch: 3 } as const;
+
+export const hasBases = (codec: number): boolean => codec === codecs.delta || codec === codecs.patch;
 
 /** The file was written by a looprig that came later. Never repaired, never replaced. */
 export class UnsupportedVersionError extends Error {
@@ -50,7 +52,7 @@ export interface BlockRow {
   readonly rawLength: number;
   readonly ids: readonly ObjectId[];
   readonly lengths: readonly number[];
-  /** Of a delta block: the objects without which it cannot be decoded, one for each of its own. */
+  /** Of a block of deltas or patches: the objects without which it cannot be decoded, one for each of its own. */
   readonly bases?: readonly ObjectId[] | undefined;
 }
 
@@ -111,34 +113,6 @@ export const inflateOptions = (rawLength: number): BrotliOptions => ({
   maxOutputLength: Math.max(1, rawLength),
 });
 
-/** How far back deflate looks: bases and objects of a block must fit into it together to be of use. */
-export const deltaWindowBytes = 32 * 1024;
-
-/** A block of objects that are much like `bases`, each like the one at its place. */
-export function encodeDelta(
-  raw: Buffer,
-  ids: readonly ObjectId[],
-  lengths: readonly number[],
-  bases: readonly { readonly id: ObjectId; readonly bytes: Uint8Array }[],
-): EncodedBlock {
-  invariant(bases.length === ids.length, "BUG: a delta block wants a base for each object");
-  const dictionary = Buffer.concat(bases.map(({ bytes }) => bytes));
-  const stored = deflateRawSync(raw, { level: 9, memLevel: 9, dictionary });
-  return { codec: codecs.delta, stored, rawLength: raw.length, ids, lengths, bases: bases.map(({ id }) => id) };
-}
-
-/** The raw bytes of a delta block, given those of its bases in order. Throws `FormatError` as `decodeBlock` does. */
-export function decodeDelta(stored: Uint8Array, rawLength: number, bases: readonly Uint8Array[]): Buffer {
-  let raw: Buffer;
-  try {
-    raw = inflateRawSync(stored, { dictionary: Buffer.concat(bases), maxOutputLength: Math.max(1, rawLength) });
-  } catch (error) {
-    throw new FormatError("a delta block does not decompress", { cause: error });
-  }
-  if (raw.length !== rawLength) throw new FormatError("a delta block decompresses to the wrong length");
-  return raw;
-}
-
 /** The raw bytes of a block without bases. Throws `FormatError` when they are not `rawLength` many. */
 export async function decodeBlock(codec: number, stored: Uint8Array, rawLength: number): Promise<Buffer> {
   if (codec === codecs.raw) {
@@ -155,6 +129,12 @@ export async function decodeBlock(codec: number, stored: Uint8Array, rawLength: 
   if (raw.length !== rawLength) throw new FormatError("a block decompresses to the wrong length");
   return raw;
 }
+
+/**
+ * A pack of at most this many bytes has no index of its own, because reading it takes no longer than reading an index would:
+ * most captures of a store in use add a few kibibytes.
+ */
+export const bareBytesMax = 64 * 1024;
 
 // ── packs ───────────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -173,10 +153,7 @@ export class PackBuilder {
   }
 
   add({ codec, stored, rawLength, ids, lengths, bases }: EncodedBlock): void {
-    invariant(
-      (codec === codecs.delta) === (bases !== undefined),
-      "BUG: a block has bases it does not want, or wants some",
-    );
+    invariant(hasBases(codec) === (bases !== undefined), "BUG: a block has bases it does not want, or wants some");
     invariant(ids.length > 0 && ids.length <= blockObjectsMax, "BUG: a block holds no or too many objects");
     const head = new ByteWriter(32 + ids.length * 36);
     head.bytes(blockMagic).u8(codec).u32(ids.length).u32(rawLength).u32(stored.length);
@@ -237,7 +214,24 @@ export function parsePack(bytes: Uint8Array): PackRows {
   return { packId, packBytes: bytes.length, blocks };
 }
 
-function parseBlock(reader: ByteReader, bytes: Uint8Array): BlockRow {
+/**
+ * What can be told of a pack that is damaged somewhere: the blocks in front of the first one whose head makes no sense. Nothing
+ * of it is proof of anything, since objects are checked against their ids when they are read.
+ */
+export function salvagePack(packId: string, bytes: Uint8Array): PackRows {
+  const blocks: BlockRow[] = [];
+  try {
+    const reader = new ByteReader(bytes);
+    reader.expect(packMagic, "a pack");
+    assertVersion(reader.u32());
+    while (reader.left > trailerBytes) blocks.push(parseBlock(reader, bytes, "salvage"));
+  } catch (error) {
+    if (!(error instanceof FormatError || error instanceof UnsupportedVersionError)) throw error;
+  }
+  return { packId, packBytes: bytes.length, blocks };
+}
+
+function parseBlock(reader: ByteReader, bytes: Uint8Array, how: "checked" | "salvage" = "checked"): BlockRow {
   const start = reader.at;
   reader.expect(blockMagic, "a block");
   const codec = reader.u8();
@@ -251,11 +245,11 @@ function parseBlock(reader: ByteReader, bytes: Uint8Array): BlockRow {
     ids.push(reader.digest());
     lengths.push(reader.u32());
   }
-  const bases = codec === codecs.delta ? { bases: ids.map(() => reader.digest()) } : {};
+  const bases = hasBases(codec) ? { bases: ids.map(() => reader.digest()) } : {};
   const offset = reader.at;
   reader.bytes(storedLength);
   const crc = crc32(bytes.subarray(start, reader.at));
-  if (reader.u32() !== crc) throw new FormatError("a block's checksum is another");
+  if (reader.u32() !== crc && how === "checked") throw new FormatError("a block's checksum is another");
   return checkedBlock({ codec, offset, storedLength, rawLength, ids, lengths, ...bases });
 }
 
@@ -302,7 +296,7 @@ export function decodeIndex(bytes: Uint8Array): PackRows {
   // One string for all ids: slices of it are cheap, which is what makes loading thousands of indexes cheap.
   const hex = reader.bytes(count * 32).toString("hex");
   const lengths = reader.bytes(count * 4);
-  const deltas = heads.reduce((sum, head) => sum + (head.codec === codecs.delta ? head.count : 0), 0);
+  const deltas = heads.reduce((sum, head) => sum + (hasBases(head.codec) ? head.count : 0), 0);
   if (reader.left !== deltas * 32 + 32) throw new FormatError("its length does not fit its counts");
   let at = 0;
   const blocks = heads.map(({ count: objects, ...head }) => {
@@ -311,7 +305,7 @@ export function decodeIndex(bytes: Uint8Array): PackRows {
       ...head,
       ids: Array.from({ length: objects }, (_, i) => hex.slice((at + i) * 64, (at + i + 1) * 64)),
       lengths: Array.from({ length: objects }, (_, i) => lengths.readUInt32BE((at + i) * 4)),
-      ...(head.codec === codecs.delta ? { bases: Array.from({ length: objects }, () => reader.digest()) } : {}),
+      ...(hasBases(head.codec) ? { bases: Array.from({ length: objects }, () => reader.digest()) } : {}),
     };
     at += objects;
     return checkedBlock(row);

@@ -1,5 +1,5 @@
 /**
- * Gathers the new objects of one capture into packs and publishes them: pack, then index, then memory. Nothing else names
+ * Gathers the new objects of one capture into packs and publishes them: pack, then index where it has one, then memory. Nothing else names
  * an object before its pack is durable, so a crash leaves at most a pack without an index, which the next reader adopts.
  *
  * Bounded: one open block, one open pack, one pack being published; whoever adds waits beyond that.
@@ -12,7 +12,7 @@ import type { ObjectSink } from "./file-reader.js";
 import { indexKey, packKey } from "./object-store.js";
 import type { ObjectStore } from "./object-store.js";
 import type { ObjectId } from "./object-ids.js";
-import { encodeIndex, PackBuilder, saltBlock } from "./pack-codec.js";
+import { bareBytesMax, encodeIndex, PackBuilder, saltBlock } from "./pack-codec.js";
 import type { EncodedBlock } from "./pack-codec.js";
 
 /**
@@ -150,15 +150,16 @@ export class PackWriter {
     }
     // Of each stretch the event loop gets to know the end: closing the pack, encoding its index, taking it in.
     await yieldToEventLoop();
-    const index = encodeIndex(rows);
+    const index = rows.packBytes > bareBytesMax ? encodeIndex(rows) : undefined;
     let created = await this.#blobs.put(packKey(rows.packId), chunks, { signal });
     // A pack of that name that is already there holds these very bytes, unless it was damaged since.
     if (!created && !(await this.#objects.isPackSound(rows.packId, { signal }))) {
       await this.#blobs.delete(packKey(rows.packId), { signal });
       created = await this.#blobs.put(packKey(rows.packId), chunks, { signal });
     }
-    const indexed = await this.#blobs.put(indexKey(rows.packId), [index], { signal });
+    if (created) this.#bytesStored += rows.packBytes;
+    if (index !== undefined && (await this.#blobs.put(indexKey(rows.packId), [index], { signal })))
+      this.#bytesStored += index.length;
     this.#objects.addPack(rows);
-    this.#bytesStored += (created ? rows.packBytes : 0) + (indexed ? index.length : 0);
   }
 }

@@ -8,13 +8,14 @@ import type { Blobs } from "../storage/index.js";
 import { BlockBuilder } from "./block-builder.js";
 import { FormatError } from "./byte-codec.js";
 import { fates, rowBytes } from "./collect-plan.js";
-import type { JudgedPack, PackBlock } from "./collect-plan.js";
+import type { JudgedPack, PackBlock, PackCopies } from "./collect-plan.js";
+import { decodeDelta } from "./delta-codec.js";
 import type { DigestTable } from "./digest-table.js";
 import { packKey } from "./object-store.js";
 import type { ObjectStore } from "./object-store.js";
 import { objectIdOf } from "./object-ids.js";
 import type { ObjectId } from "./object-ids.js";
-import { decodeBlock, decodeDelta } from "./pack-codec.js";
+import { decodeBlock } from "./pack-codec.js";
 import type { EncodedBlock } from "./pack-codec.js";
 
 const staysInPack = (fate: number | undefined): boolean =>
@@ -48,12 +49,13 @@ export function stayingBytesMax({ blocks, lengths, fates: fateOf }: JudgedPack):
 export async function readBlock(
   blobs: Blobs,
   objects: ObjectStore,
-  packId: string,
+  ids: DigestTable,
+  pack: PackCopies,
   block: PackBlock,
   options: Abortable,
 ): Promise<BlockBytes> {
   try {
-    const stored = await blobs.get(packKey(packId), {
+    const stored = await blobs.get(packKey(pack.packId), {
       signal: options.signal,
       offset: block.offset,
       length: block.storedLength,
@@ -61,7 +63,11 @@ export async function readBlock(
     const { codec, rawLength, bases } = block;
     if (bases === undefined) return { stored, raw: await decodeBlock(codec, stored, rawLength) };
     const whole = await Promise.all(bases.map((base) => objects.readWhole(base)));
-    return { stored, raw: decodeDelta(stored, rawLength, whole) };
+    const own = {
+      ids: Array.from(pack.numbers.subarray(block.first, block.end), (number) => ids.hex(number)),
+      lengths: Array.from(pack.lengths.subarray(block.first, block.end)),
+    };
+    return { stored, raw: decodeDelta({ codec, rawLength, ...own }, stored, whole) };
   } catch (error) {
     if (isLooprigError(error, "blob.missing")) throw new FormatError("its pack is gone", { cause: error });
     throw error;
@@ -137,7 +143,7 @@ export class Repacker {
     staying: readonly number[],
   ): Promise<BlockBytes | undefined> {
     try {
-      return await readBlock(this.#blobs, this.#objects, pack.packId, block, this.#options);
+      return await readBlock(this.#blobs, this.#objects, this.#ids, pack, block, this.#options);
     } catch (error) {
       // Garbage whose base went before it: no capture counts on it, so it need not wait for its time.
       const isGarbage = staying.every((i) => pack.fates[i] !== fates.kept);

@@ -1,4 +1,5 @@
 /** The store under damage, loss and neighbours: what is there is found, what is gone is made good or named. */
+import { randomBytes } from "node:crypto";
 import fs from "node:fs";
 import path from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
@@ -26,6 +27,8 @@ async function replaceBlob(key: string, change: (bytes: Buffer) => Uint8Array): 
   await storage.blobs.delete(key);
   await storage.blobs.put(key, [change(bytes)]);
 }
+/** So much that its pack has an index of its own. */
+const worthAnIndex = (): Buffer => randomBytes(80_000);
 const flip = (at: number) => (bytes: Buffer) => {
   const index = at < 0 ? bytes.length + at : at;
   bytes[index] = (bytes[index] as number) ^ 0xff;
@@ -94,6 +97,18 @@ describe.each([
     await expectRestores(open(), second);
   });
 
+  it("a capture of a few changes publishes one blob beside its pin, which every reader takes in", async () => {
+    const first = await open().capture({ root, pin: { owner: "o", id: "1" } });
+    fs.writeFileSync(path.join(root, "a"), "edited");
+    const second = await open().capture({ root, pin: { owner: "o", id: "2" } });
+    expect(await keys("packs/")).toHaveLength(2);
+    expect(await keys("index/")).toEqual([]);
+    const other = open();
+    expect(await other.has(first.ref)).toBe(true);
+    expect(await other.capture({ root })).toMatchObject({ ref: second.ref, bytesStored: 0 });
+    await expectRestores(other, second);
+  });
+
   it.each([
     ["zeroed", (bytes: Buffer) => Buffer.alloc(bytes.length)],
     ["cut short", (bytes: Buffer) => bytes.subarray(0, 50)],
@@ -102,10 +117,11 @@ describe.each([
   ])("an index that was %s is made anew from its pack, once", async (__, damage) => {
     const results: CaptureResult[] = [];
     for (let i = 0; i < 20; i++) {
-      fs.writeFileSync(path.join(root, "a"), `version ${i}`);
+      fs.writeFileSync(path.join(root, "a"), worthAnIndex());
       results.push(await open().capture({ root }));
     }
     const before = await keys("index/");
+    expect(before).toHaveLength(20);
     for (const key of before) {
       if (damage) await replaceBlob(key, damage);
       else await storage.blobs.delete(key);
@@ -116,7 +132,7 @@ describe.each([
     for (const { ref } of results) expect(await open().has(ref)).toBe(true);
     const oldest = await open().open((results[0] as CaptureResult).ref);
     const entry = await oldest.lookup(parseWorkspacePath("a"));
-    expect(entry).toMatchObject({ kind: "file", size: 9 });
+    expect(entry).toMatchObject({ kind: "file", size: 80_000 });
     expect((await open().verify({ refs: results.map(({ ref }) => ref) })).damaged).toEqual([]);
   });
 
@@ -146,6 +162,7 @@ describe.each([
   });
 
   it("an index of a later version stops the work and is left alone", async () => {
+    fs.writeFileSync(path.join(root, "a"), worthAnIndex());
     await open().capture({ root });
     const { objectIdOf } = await import("./object-ids.js");
     const [key] = await keys("index/");
@@ -207,7 +224,9 @@ describe.each([
   });
 
   it("is read without its index where no index can be written", async () => {
+    fs.writeFileSync(path.join(root, "a"), worthAnIndex());
     const captured = await open().capture({ root, pin: { owner: "o", id: "i" } });
+    expect(await keys("index/")).not.toEqual([]);
     for (const key of await keys("index/")) await storage.blobs.delete(key);
     const full = new StorageError("storage.full", "no room", { operation: "put", file: "index", reserve: 0 } as never);
     const blobs: Blobs = { ...storage.blobs, put: () => Promise.reject(full) };

@@ -1,6 +1,7 @@
 /** The snapshot store: packs and their indexes by name, pins by their bytes. Content is `looprig verify`'s to read. */
 import type { Abortable } from "../../core/index.js";
 import type { Storage } from "../../storage/index.js";
+import { bareBytesMax } from "../../workspace-store/index.js";
 import type { WorkspaceStore } from "../../workspace-store/index.js";
 import { count } from "../amounts.js";
 import { note, problem } from "./finding.js";
@@ -16,19 +17,19 @@ export async function packFindings(
   options: Abortable,
 ): Promise<{ readonly size: StoreSize; readonly findings: readonly Finding[] }> {
   let bytes = 0;
-  const names = async (prefix: string): Promise<Set<string>> => {
-    const found = new Set<string>();
+  const sizes = async (prefix: string): Promise<ReadonlyMap<string, number>> => {
+    const found = new Map<string, number>();
     for await (const { key, size } of blobs.list(prefix, options)) {
       bytes += size;
-      found.add(key.slice(prefix.length));
+      found.set(key.slice(prefix.length), size);
     }
     return found;
   };
   // Indexes first: a pack that is published in between is then no pack without one.
-  const indexes = await names("index/");
-  const packs = await names("packs/");
-  const bare = [...packs].filter((id) => !indexes.has(id)).length;
-  const astray = [...indexes].filter((id) => !packs.has(id)).length;
+  const indexes = await sizes("index/");
+  const packs = await sizes("packs/");
+  const bare = [...packs].filter(([id, size]) => size > bareBytesMax && !indexes.has(id)).length;
+  const astray = [...indexes.keys()].filter((id) => !packs.has(id)).length;
   return {
     size: { bytes, packs: packs.size },
     findings: [
