@@ -1,11 +1,15 @@
 /**
- * The stat index on disk (docs/formats/snapshots.md): a head and batches of the records of a `TreeTable`. A capture that learnt
- * something appends one batch of the directories it touched; when the batches have grown to a multiple of the tree, the file
+ * The stat index on disk (docs/formats/snapshots.md): a head and the records of a `TreeTable` in batches. A capture that learnt
+ * something appends one batch of the directories and rows it changed; when those have grown to a share of the tree, the file
  * is written anew. It is a hint: anything wrong with it means that less is known.
  */
 import { hash } from "node:crypto";
+import { constants, deflateRawSync, inflateRawSync } from "node:zlib";
 import { FormatError } from "./byte-codec.js";
+import { header, headerBytes, rowBytes } from "./table-layout.js";
+import type { Unsaved } from "./table-upkeep.js";
 import { TreeTable } from "./tree-table.js";
+import type { Saved } from "./tree-table.js";
 
 /** What a stat index belongs to: a root and its rules, on one device. */
 export interface StatIndexHead {
@@ -18,12 +22,15 @@ const magic = Buffer.from("LRSTAT\0\0", "latin1");
 const version = 1;
 /** Reads as another number where bytes lie the other way round. */
 const byteOrder = 0x01020304;
-const batchMagic = Buffer.from("LRSB", "latin1");
+const recordsMagic = Buffer.from("LRSB", "latin1");
+const changesMagic = Buffer.from("LRSC", "latin1");
 
 const headBytes = magic.length + 4 + 4 + 32 + 8;
-/** Magic, u32 number of records, u64 where in the file it starts, u64 bytes of records. */
-const batchHeadBytes = batchMagic.length + 4 + 8 + 8;
+/** Magic, u32 number of records or inflated length, u64 where in the file it starts, u64 bytes that follow. */
+const batchHeadBytes = recordsMagic.length + 4 + 8 + 8;
 const digestBytes = 32;
+/** Changes are appended up to this many bytes; with more the file is written anew. */
+export const changesBytesMax = 1024 * 1024;
 
 export function encodeHead({ key, dev }: StatIndexHead): Buffer {
   const bytes = Buffer.alloc(headBytes);
@@ -36,18 +43,44 @@ export function encodeHead({ key, dev }: StatIndexHead): Buffer {
 }
 
 /** The records of some directories as a batch that starts at `position` of the file. */
-export function encodeBatch(table: TreeTable, directories: readonly number[], position: number): Buffer {
+export function encodeRecords(table: TreeTable, directories: readonly number[], position: number): Buffer {
   const records = directories.map((directory) => table.recordBytes(directory));
-  const length = records.reduce((sum, record) => sum + record.length, 0);
+  return encodeBatch(recordsMagic, records.length, records, position);
+}
+
+/** How long changes are before they are compressed. */
+export function changesBytes(table: TreeTable, { relisted, changed }: Unsaved): number {
+  const records = relisted.reduce((sum, directory) => sum + table.recordBytes(directory).length, 4);
+  return changed.reduce((sum, { rows }) => sum + headerBytes + 4 + rows.length * (4 + rowBytes), records);
+}
+
+/** What changed, as one batch: a part of it alone would make directories contradict one another. */
+export function encodeChanges(table: TreeTable, { relisted, changed }: Unsaved, position: number): Buffer {
+  const records = relisted.map((directory) => table.recordBytes(directory));
+  const rows = changed.flatMap((changes) => [
+    table.recordBytes(changes.directory).subarray(0, headerBytes),
+    u32(changes.rows.length),
+    ...changes.rows.flatMap((row) => {
+      const at = table.rows(changes.directory) + row * rowBytes;
+      return [u32(row), table.bytes.subarray(at, at + rowBytes)];
+    }),
+  ]);
+  const raw = Buffer.concat([u32(records.reduce((sum, { length }) => sum + length, 0)), ...records, ...rows]);
+  const stored = deflateRawSync(raw, { level: constants.Z_BEST_SPEED });
+  return encodeBatch(changesMagic, raw.length, [stored], position);
+}
+
+function encodeBatch(kind: Buffer, count: number, parts: readonly Uint8Array[], position: number): Buffer {
+  const length = parts.reduce((sum, part) => sum + part.length, 0);
   const bytes = Buffer.allocUnsafe(batchHeadBytes + length + digestBytes);
-  batchMagic.copy(bytes);
-  bytes.writeUInt32LE(records.length, 4);
+  kind.copy(bytes);
+  bytes.writeUInt32LE(count, 4);
   bytes.writeBigUInt64LE(BigInt(position), 8);
   bytes.writeBigUInt64LE(BigInt(length), 16);
   let at = batchHeadBytes;
-  for (const record of records) {
-    bytes.set(record, at);
-    at += record.length;
+  for (const part of parts) {
+    bytes.set(part, at);
+    at += part.length;
   }
   hash("sha256", bytes.subarray(0, at), "buffer").copy(bytes, at);
   return bytes;
@@ -64,36 +97,78 @@ export function* decodeStatIndex(
   if (bytes.length < headBytes || !bytes.subarray(0, headBytes).equals(encodeHead(head))) {
     throw new FormatError("belongs to another root, or is of another version");
   }
-  const batches: Buffer[] = [];
-  let total = 8;
+  const saved: Saved[] = [];
+  let recordBytes = 0;
   let at = headBytes;
   while (at < bytes.length) {
-    const records = recordsOfBatch(bytes, at);
-    if (records === undefined) break;
-    batches.push(records);
-    total += records.length;
-    at += batchHeadBytes + records.length + digestBytes;
+    const batch = batchAt(bytes, at);
+    if (batch === undefined) break;
+    for (const part of batch.kind.equals(recordsMagic) ? [{ records: batch.bytes }] : partsOf(batch)) {
+      saved.push(part);
+      if ("records" in part) recordBytes += part.records.length;
+    }
+    at += batchHeadBytes + batch.bytes.length + digestBytes;
     yield;
   }
-  // A little room, so that the first changes need no larger buffer.
-  const arena = new SharedArrayBuffer(Math.ceil((total * 1.1 + 65_536) / 8) * 8);
-  const target = Buffer.from(arena);
-  let end = 8;
-  for (const records of batches) {
-    end += records.copy(target, end);
-    yield;
-  }
-  return { table: yield* TreeTable.fromRecords(arena, end), whole: at === bytes.length };
+  return { table: yield* TreeTable.fromSaved(saved, recordBytes), whole: at === bytes.length };
 }
 
-function recordsOfBatch(bytes: Buffer, at: number): Buffer | undefined {
+interface Batch {
+  readonly kind: Buffer;
+  /** Of records how many there are, of changes how long they are when inflated. */
+  readonly count: number;
+  readonly bytes: Buffer;
+}
+
+function batchAt(bytes: Buffer, at: number): Batch | undefined {
   if (at + batchHeadBytes + digestBytes > bytes.length) return undefined;
-  if (!bytes.subarray(at, at + batchMagic.length).equals(batchMagic)) return undefined;
+  const kind = bytes.subarray(at, at + recordsMagic.length);
+  if (!kind.equals(recordsMagic) && !kind.equals(changesMagic)) return undefined;
   if (bytes.readBigUInt64LE(at + 8) !== BigInt(at)) return undefined;
   const length = bytes.readBigUInt64LE(at + 16);
-  if (length % 8n !== 0n || length > BigInt(bytes.length - at - batchHeadBytes - digestBytes)) return undefined;
+  if (length > BigInt(bytes.length - at - batchHeadBytes - digestBytes)) return undefined;
   const start = at + batchHeadBytes;
   const end = start + Number(length);
   const digest = hash("sha256", bytes.subarray(at, end), "buffer");
-  return digest.equals(bytes.subarray(end, end + digestBytes)) ? bytes.subarray(start, end) : undefined;
+  if (!digest.equals(bytes.subarray(end, end + digestBytes))) return undefined;
+  return { kind, count: bytes.readUInt32LE(at + 4), bytes: bytes.subarray(start, end) };
+}
+
+/** The parts of a batch of changes. Throws `FormatError`. */
+function partsOf({ count, bytes }: Batch): readonly Saved[] {
+  if (count > changesBytesMax) throw new FormatError("says that it is longer than any");
+  const raw = inflated(bytes, count);
+  if (raw.length < 4) throw new FormatError("ends too early");
+  const recordsEnd = 4 + raw.readUInt32LE(0);
+  if (recordsEnd > raw.length || recordsEnd % 8 !== 4) throw new FormatError("its records do not fit");
+  const parts: Saved[] = [{ records: raw.subarray(4, recordsEnd) }];
+  for (let at = recordsEnd; at < raw.length;) {
+    if (at + headerBytes + 4 > raw.length) throw new FormatError("ends inside a header");
+    const head = raw.subarray(at, at + headerBytes);
+    const rows: (readonly [number, Buffer])[] = [];
+    const rowCount = raw.readUInt32LE(at + headerBytes);
+    at += headerBytes + 4;
+    if (rowCount > (raw.length - at) / (4 + rowBytes)) throw new FormatError("ends inside a row");
+    for (let i = 0; i < rowCount; i++, at += 4 + rowBytes) {
+      rows.push([raw.readUInt32LE(at), raw.subarray(at + 4, at + 4 + rowBytes)]);
+    }
+    parts.push({ directory: head.readUInt32LE(header.number), head, rows });
+  }
+  return parts;
+}
+
+function inflated(stored: Buffer, length: number): Buffer {
+  try {
+    const raw = inflateRawSync(stored, { maxOutputLength: Math.max(1, length) });
+    if (raw.length === length) return raw;
+  } catch (error) {
+    throw new FormatError("does not decompress", { cause: error });
+  }
+  throw new FormatError("decompresses to another length");
+}
+
+function u32(value: number): Buffer {
+  const bytes = Buffer.allocUnsafe(4);
+  bytes.writeUInt32LE(value);
+  return bytes;
 }

@@ -21,8 +21,17 @@ import {
 import type { Abortable, FileSystem, Json } from "../core/index.js";
 import { FormatError } from "./byte-codec.js";
 import type { CaptureRules } from "./contracts.js";
-import { decodeStatIndex, encodeBatch, encodeHead } from "./stat-index-file.js";
+import {
+  changesBytes,
+  changesBytesMax,
+  decodeStatIndex,
+  encodeChanges,
+  encodeHead,
+  encodeRecords,
+} from "./stat-index-file.js";
 import type { StatIndexHead } from "./stat-index-file.js";
+import { compacted, takeUnsaved } from "./table-upkeep.js";
+import type { Unsaved } from "./table-upkeep.js";
 import { TreeTable } from "./tree-table.js";
 
 /** Roots whose tables stay in memory. */
@@ -156,11 +165,15 @@ export class StatIndexes {
 
   async #save(head: StatIndexHead, remembered: Remembered, pace: Pace): Promise<void> {
     if (remembered.table.isWasteful) {
-      remembered.table = await inSlices(remembered.table.compacted(), pace);
+      remembered.table = await inSlices(compacted(remembered.table), pace);
       remembered.file = undefined;
     }
-    const unsaved = remembered.table.takeUnsaved();
-    if (this.#dir === undefined || (unsaved.length === 0 && remembered.file !== undefined)) return;
+    const unsaved = takeUnsaved(remembered.table);
+    if (
+      this.#dir === undefined ||
+      (unsaved.relisted.length + unsaved.changed.length === 0 && remembered.file !== undefined)
+    )
+      return;
     try {
       remembered.file = this.#append(head, remembered, unsaved) ?? (await this.#write(head, remembered.table, pace));
     } catch (error) {
@@ -170,11 +183,10 @@ export class StatIndexes {
     }
   }
 
-  #append({ key }: StatIndexHead, { table, file }: Remembered, unsaved: readonly number[]): FileState | undefined {
+  #append({ key }: StatIndexHead, { table, file }: Remembered, unsaved: Unsaved): FileState | undefined {
     if (file === undefined || this.#stamp(key) !== file.stamp) return undefined;
-    const bytes = unsaved.reduce((sum, directory) => sum + table.recordBytes(directory).length, 0);
-    if (bytes > batchBytesMax) return undefined;
-    const batch = encodeBatch(table, unsaved, file.length);
+    if (changesBytes(table, unsaved) > changesBytesMax) return undefined;
+    const batch = encodeChanges(table, unsaved, file.length);
     const length = file.length + batch.length;
     const batches = length - file.wholeLength;
     if (batches > batchesBytesMin && batches > file.wholeLength * batchesShareMax) return undefined;
@@ -205,7 +217,7 @@ export class StatIndexes {
       try {
         write(encodeHead(head));
         for (const directories of inBatches(table)) {
-          write(encodeBatch(table, directories, length));
+          write(encodeRecords(table, directories, length));
           await pace();
         }
       } finally {

@@ -28,6 +28,8 @@ export const rowFlags = {
   present: 16,
   /** Its content must be read. Transient. */
   unread: 32,
+  /** It changed since it was saved. Transient. */
+  unsaved: 64,
 } as const;
 
 export const directoryFlags = {
@@ -37,12 +39,14 @@ export const directoryFlags = {
   encoded: 2,
   /** The store has its node, as far as this store value knows. Transient. */
   present: 16,
-  /** Its record changed since it was saved. Transient. */
+  /** Its header or rows changed since they were saved. Transient. */
   unsaved: 32,
+  /** It has other rows than when it was saved. Transient. */
+  relisted: 64,
 } as const;
 
 /** Mean nothing beyond one capture, or one store value. */
-export const transientFlags = 16 | 32;
+export const transientFlags = 16 | 32 | 64;
 
 export const headerBytes = 80;
 export const rowBytes = 80;

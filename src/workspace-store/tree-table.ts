@@ -4,13 +4,13 @@
  *
  * 1. Rows of a record are in byte order of their names. Directory 0 is the root; a directory's number is larger than its parent's.
  * 2. A record is changed in place while its names stay the same, and otherwise written anew at the end of the buffer. What
- *    it leaves behind is counted and squeezed out by `compacted`.
+ *    it leaves behind is counted and squeezed out by `table-upkeep.ts`.
  * 3. Threads write only to rows and headers handed to them; only the owner moves records, and only while no thread works.
  * 4. `look` and the flags in `transientFlags` belong to one capture or one store value and mean nothing on disk.
  */
 import { nameFromBytes } from "../core/index.js";
 import { FormatError } from "./byte-codec.js";
-import { RowList } from "./row-list.js";
+import type { RowList } from "./row-list.js";
 import {
   directoryFlags,
   field,
@@ -33,6 +33,14 @@ export interface SharedTable {
   readonly arena: SharedArrayBuffer;
   readonly links: SharedArrayBuffer;
   readonly directories: number;
+}
+
+/** What a stat index holds, in the order it was written. */
+export type Saved = { readonly records: Uint8Array } | SavedChanges;
+export interface SavedChanges {
+  readonly directory: number;
+  readonly head: Buffer;
+  readonly rows: readonly (readonly [row: number, bytes: Uint8Array])[];
 }
 
 export class TreeTable {
@@ -168,7 +176,7 @@ export class TreeTable {
     this.#u32[(at + header.bytes) >> 2] = headerBytes;
     this.#links[number * linkWords] = at / 8;
     this.#live++;
-    this.setDirectoryFlags(number, directoryFlags.unsaved);
+    this.setDirectoryFlags(number, directoryFlags.unsaved | directoryFlags.relisted);
     return number;
   }
 
@@ -207,7 +215,8 @@ export class TreeTable {
     const names = at + headerBytes + list.count * rowBytes;
     list.rows.copy(this.bytes, at + headerBytes, 0, list.count * rowBytes);
     list.names.copy(this.bytes, names, 0, list.namesLength);
-    this.setDirectoryFlags(directory, directoryFlags.unsaved, directoryFlags.encoded | directoryFlags.present);
+    const { unsaved, relisted, encoded, present } = directoryFlags;
+    this.setDirectoryFlags(directory, unsaved | relisted, encoded | present);
     for (let i = 0, row = at + headerBytes; i < list.count; i++, row += rowBytes) {
       if (this.kind(row) !== kinds.directory) continue;
       const child = this.extra(row) * linkWords;
@@ -236,10 +245,12 @@ export class TreeTable {
 
   setFlags(row: number, set: number, clear = 0): void {
     const at = row + field.flags;
-    this.bytes[at] = ((this.bytes[at] as number) & ~clear) | set;
+    const unsaved = ((set | clear) & ~transientFlags) === 0 ? 0 : rowFlags.unsaved;
+    this.bytes[at] = ((this.bytes[at] as number) & ~clear) | set | unsaved;
   }
 
   setStamps(row: number, size: number, mtimeMs: number, ctimeMs: number, ino: number): void {
+    this.setFlags(row, rowFlags.unsaved);
     const at = row >> 3;
     this.#f64[at] = size;
     this.#f64[at + 1] = mtimeMs;
@@ -248,6 +259,7 @@ export class TreeTable {
   }
 
   setDigest(row: number, digest: Uint8Array): void {
+    this.setFlags(row, rowFlags.unsaved);
     this.bytes.set(digest, row + field.digest);
   }
 
@@ -258,6 +270,7 @@ export class TreeTable {
   }
 
   setMode(row: number, mode: number): void {
+    this.setFlags(row, rowFlags.unsaved);
     this.#u16[(row + field.mode) >> 1] = mode;
   }
 
@@ -329,81 +342,64 @@ export class TreeTable {
     return this.bytes.subarray(at, at + (this.#u32[(at + header.bytes) >> 2] as number));
   }
 
-  /** The numbers of the directories whose records changed since they were saved, and marks them saved. */
-  takeUnsaved(): number[] {
-    const numbers: number[] = [];
-    for (let directory = 0; directory < this.#directories; directory++) {
-      if (!this.has(directory) || (this.directoryFlags(directory) & directoryFlags.unsaved) === 0) continue;
-      this.setDirectoryFlags(directory, 0, directoryFlags.unsaved);
-      numbers.push(directory);
-    }
-    return numbers;
-  }
-
-  /** The same tree without waste, directories numbered anew in the order of a walk. Pauses now and then. */
-  *compacted(): Generator<undefined, TreeTable> {
-    let sincePause = 0;
-    const table = TreeTable.empty();
-    const list = new RowList();
-    const stack: { readonly from: number; readonly to: number }[] = [{ from: 0, to: 0 }];
-    for (let next = stack.pop(); next !== undefined; next = stack.pop()) {
-      const { from, to } = next;
-      const below: typeof stack = [];
-      list.clear();
-      const count = this.rowCount(from);
-      for (let i = 0, row = this.rows(from); i < count; i++, row += rowBytes) {
-        const copy = list.copyRow(this, from, row);
-        if (this.kind(row) !== kinds.directory) continue;
-        const child = table.addDirectory(to, i);
-        list.setExtra(copy, child);
-        below.push({ from: this.extra(row), to: child });
-      }
-      table.setRows(to, list);
-      table.setDirectoryStamps(to, this.directoryIno(from), this.directoryMtime(from), this.directoryCtime(from));
-      this.bytes.copy(table.bytes, table.treeId(to), this.treeId(from), this.treeId(from) + 32);
-      table.setDirectoryFlags(to, this.directoryFlags(from) | directoryFlags.unsaved);
-      table.setDirectoryLook(to, this.directoryLook(from));
-      for (let child = below.pop(); child !== undefined; child = below.pop()) stack.push(child);
-      sincePause += count + 1;
-      if (sincePause < rowsBetweenPauses) continue;
-      sincePause = 0;
-      yield;
-    }
-    return table;
-  }
-
   /**
-   * A table from records end to end, later ones in the place of earlier ones of the same number; takes the buffer over.
-   * Records start at byte 8. Throws `FormatError` unless they make one tree. Pauses now and then.
+   * A table of what a stat index says, in the order it was written: records end to end, later ones in the place of earlier ones of the
+   * same number, and changes of rows. `bytes` is what all records take. Throws `FormatError` unless they make one tree. Pauses
+   * now and then.
    */
-  static *fromRecords(arena: SharedArrayBuffer, end: number): Generator<undefined, TreeTable> {
-    const table = new TreeTable(arena, sharedWords(64 * linkWords), 0, end);
-    let at = 8;
-    while (at < end) {
-      if (at + headerBytes > end) throw new FormatError("ends inside a record");
-      const number = table.#u32[(at + header.number) >> 2] as number;
-      const bytes = table.#u32[(at + header.bytes) >> 2] as number;
-      const used =
-        headerBytes +
-        (table.#u32[(at + header.rows) >> 2] as number) * rowBytes +
-        (table.#u32[(at + header.names) >> 2] as number);
-      if (bytes % 8 !== 0 || bytes < used || at + bytes > end || number > end / headerBytes) {
-        throw new FormatError("a record is longer than what is there");
-      }
-      while (number * linkWords >= table.#links.length) {
-        const larger = sharedWords(table.#links.length * 2);
-        larger.set(table.#links);
-        table.#links = larger;
-      }
-      const link = number * linkWords;
-      const earlier = table.#links[link] as number;
-      if (earlier !== noDirectory) table.#wasted += table.#u32[(earlier * 8 + header.bytes) >> 2] as number;
-      table.#links[link] = at / 8;
-      table.#directories = Math.max(table.#directories, number + 1);
-      at += bytes;
+  static *fromSaved(saved: Iterable<Saved>, bytes: number): Generator<undefined, TreeTable> {
+    // A little room, so that the first changes need no larger buffer.
+    const arena = new SharedArrayBuffer(padded(8 + bytes * 1.1 + 65_536));
+    const table = new TreeTable(arena, sharedWords(64 * linkWords), 0, 8);
+    for (const part of saved) {
+      if ("records" in part) table.#takeRecords(part.records);
+      else table.#takeChanges(part);
+      yield;
     }
     yield* table.#linkUp();
     return table;
+  }
+
+  #takeRecords(records: Uint8Array): void {
+    let at = this.#allocate(records.length);
+    this.bytes.set(records, at);
+    const end = this.#end;
+    while (at < end) {
+      if (at + headerBytes > end) throw new FormatError("ends inside a record");
+      const number = this.#u32[(at + header.number) >> 2] as number;
+      const bytes = this.#u32[(at + header.bytes) >> 2] as number;
+      const used =
+        headerBytes +
+        (this.#u32[(at + header.rows) >> 2] as number) * rowBytes +
+        (this.#u32[(at + header.names) >> 2] as number);
+      if (bytes % 8 !== 0 || bytes < used || at + bytes > end || number > end / headerBytes) {
+        throw new FormatError("a record is longer than what is there");
+      }
+      while (number * linkWords >= this.#links.length) {
+        const larger = sharedWords(this.#links.length * 2);
+        larger.set(this.#links);
+        this.#links = larger;
+      }
+      const link = number * linkWords;
+      const earlier = this.#links[link] as number;
+      if (earlier !== noDirectory) this.#wasted += this.#u32[(earlier * 8 + header.bytes) >> 2] as number;
+      this.#links[link] = at / 8;
+      this.#directories = Math.max(this.#directories, number + 1);
+      at += bytes;
+    }
+  }
+
+  #takeChanges({ directory, head, rows }: SavedChanges): void {
+    if (directory >= this.#directories || !this.has(directory)) throw new FormatError("changes what is not there");
+    const at = this.record(directory);
+    for (const same of [header.number, header.rows, header.names, header.bytes]) {
+      if (head.readUInt32LE(same) !== this.#u32[(at + same) >> 2]) throw new FormatError("changes another directory");
+    }
+    this.bytes.set(head, at);
+    for (const [row, bytes] of rows) {
+      if (row >= this.rowCount(directory)) throw new FormatError("changes a row that is not there");
+      this.bytes.set(bytes, at + headerBytes + row * rowBytes);
+    }
   }
 
   /** Finds every directory's parent, and drops the records that nothing leads to any more. */

@@ -6,6 +6,7 @@ import { diffTrees } from "./diff.js";
 import { planTree } from "./materialize-plan.js";
 import { RowList } from "./row-list.js";
 import { kinds } from "./table-layout.js";
+import { compacted } from "./table-upkeep.js";
 import { TreeTable } from "./tree-table.js";
 import { createTree, visitTree } from "./tree.js";
 import { emptyDirectoryId } from "./tree-codec.js";
@@ -44,7 +45,7 @@ it("a table of 130 000 directories in one is put together anew without its waste
     list.setExtra(row, table.addDirectory(0, i));
   }
   table.setRows(0, list);
-  const compacted = await inSlices(table.compacted(), pacer(undefined));
-  expect(compacted.liveDirectories).toBe(width + 1);
-  expect(compacted.pathOf(width)).toBe(String(width - 1).padStart(6, "0"));
+  const squeezed = await inSlices(compacted(table), pacer(undefined));
+  expect(squeezed.liveDirectories).toBe(width + 1);
+  expect(squeezed.pathOf(width)).toBe(String(width - 1).padStart(6, "0"));
 });
