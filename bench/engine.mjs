@@ -3,7 +3,7 @@
  * is the whole measurement.
  *
  *   --tree NAME       small, repo, mono or bigfile; default repo
- *   --only OP[,OP…]   of first, unchanged, edited, materialize; default all; first is always done
+ *   --only OP[,OP…]   of first, unchanged, edited, materialize, growth; default all; first is always done
  *   --against DIR     another checkout with its dist/: its engine takes turns with ours
  *   --runs N          rounds; first captures fewer on large trees; default 7
  *   --dir DIR         where trees and stores are made; a new directory in it; default .looprig-bench
@@ -12,7 +12,7 @@
 import { parseArgs } from "node:util";
 import { makeBuild, takeBuild } from "./build.mjs";
 import { closeBench, makeBench } from "./bench.mjs";
-import { captureEdited, captureFirst, captureUnchanged, materialize } from "./operations.mjs";
+import { captureEdited, captureFirst, captureUnchanged, grow, materialize } from "./operations.mjs";
 import { namesFrom, wholeNumber } from "./options.mjs";
 import { withPlace } from "./place.mjs";
 import { git } from "./subjects/git.mjs";
@@ -31,7 +31,7 @@ const { values } = parseArgs({
   },
 });
 if (!Object.hasOwn(trees, values.tree)) throw new Error(`--tree wants one of ${Object.keys(trees).join(", ")}`);
-const steps = { first: undefined, unchanged: captureUnchanged, edited: captureEdited, materialize };
+const steps = { first: undefined, unchanged: captureUnchanged, edited: captureEdited, materialize, growth: grow };
 const only = values.only === undefined ? Object.keys(steps) : namesFrom("--only", values.only, Object.keys(steps));
 if (!values["no-build"]) makeBuild();
 const samples = [];
