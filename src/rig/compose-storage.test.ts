@@ -68,7 +68,7 @@ describe("a storage made of three", () => {
     expect(await places(sessions)).toEqual(new Set(["sessions", "catalog", "records"]));
     expect(await places(rootLeases)).toEqual(new Set());
     const ofRoots = await places(snapshots);
-    for (const place of ["roots", "packs", "index"]) expect(ofRoots).toContain(place);
+    for (const place of ["roots", "packs"]) expect(ofRoots).toContain(place);
     for (const place of ["sessions", "catalog", "records"]) expect(ofRoots).not.toContain(place);
 
     // The session store alone is enough to read the session, as `readSession` does.

@@ -39,6 +39,8 @@ const rememberedMax = 4;
 /** The file is written anew when its batches are more than this share of what a new one would hold, and at least so long. */
 const batchesShareMax = 0.25;
 const batchesBytesMin = 64 * 1024;
+/** And when one batch of changes is more than this share, before it is compressed. */
+const changesShareMax = 1 / 16;
 /** A batch is put together and written in one go. */
 const batchBytesMax = 1024 * 1024;
 /** Read between two looks at the clock. */
@@ -185,7 +187,8 @@ export class StatIndexes {
 
   #append({ key }: StatIndexHead, { table, file }: Remembered, unsaved: Unsaved): FileState | undefined {
     if (file === undefined || this.#stamp(key) !== file.stamp) return undefined;
-    if (changesBytes(table, unsaved) > changesBytesMax) return undefined;
+    const most = Math.min(changesBytesMax, Math.max(batchesBytesMin, file.wholeLength * changesShareMax));
+    if (changesBytes(table, unsaved) > most) return undefined;
     const batch = encodeChanges(table, unsaved, file.length);
     const length = file.length + batch.length;
     const batches = length - file.wholeLength;
