@@ -47,12 +47,12 @@ export async function encodeDirectories(
 }
 
 function noteId(table: TreeTable, directory: number, digest: Buffer): void {
-  const { encoded, unsaved, present } = directoryFlags;
-  table.bytes.set(digest, table.treeId(directory));
-  table.setDirectoryFlags(directory, encoded | unsaved, present);
+  const { encoded, present } = directoryFlags;
+  table.setTreeId(directory, digest);
+  table.setDirectoryFlags(directory, encoded, present);
   if (directory === 0) return;
   const row = table.rowOfDirectory(directory);
   if (digest.equals(table.bytes.subarray(row + field.digest, row + field.digest + 32))) return;
   table.setDigest(row, digest);
-  table.setDirectoryFlags(table.parent(directory), unsaved, encoded | present);
+  table.setDirectoryFlags(table.parent(directory), 0, encoded | present);
 }

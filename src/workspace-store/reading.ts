@@ -242,8 +242,7 @@ export class Reading {
   }
 
   #noteChange(directory: number): void {
-    const { unsaved, encoded, present } = directoryFlags;
-    this.#table.setDirectoryFlags(directory, unsaved, encoded | present);
+    this.#table.setDirectoryFlags(directory, 0, directoryFlags.encoded | directoryFlags.present);
   }
 
   /** Waits until the last write is a moment ago, as far as this capture may still wait. */

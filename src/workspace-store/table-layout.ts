@@ -28,7 +28,7 @@ export const rowFlags = {
   present: 16,
   /** Its content must be read. Transient. */
   unread: 32,
-  /** It changed since it was saved. Transient. */
+  /** It says something else than when it was saved. Transient, and kept by the table itself. */
   unsaved: 64,
 } as const;
 
@@ -39,11 +39,14 @@ export const directoryFlags = {
   encoded: 2,
   /** The store has its node, as far as this store value knows. Transient. */
   present: 16,
-  /** Its header or rows changed since they were saved. Transient. */
+  /** Its header says something else than when it was saved. Transient, and kept by the table itself, as is the next. */
   unsaved: 32,
-  /** It has other rows than when it was saved. Transient. */
+  /** Its rows were put together anew since it was saved. */
   relisted: 64,
 } as const;
+
+/** Of a row: what is worth saving by itself. That a digest is that of the content says nothing to others unless the stamps are trusted. */
+export const lastingRowFlags = rowFlags.trusted | rowFlags.rawName | rowFlags.always;
 
 /** Mean nothing beyond one capture, or one store value. */
 export const transientFlags = 16 | 32 | 64;

@@ -24,7 +24,8 @@ export function takeUnsaved(table: TreeTable): Unsaved {
   const relisted: number[] = [];
   const changed: RowChanges[] = [];
   for (let directory = 0; directory < table.directories; directory++) {
-    if (!table.has(directory) || (table.directoryFlags(directory) & directoryFlags.unsaved) === 0) continue;
+    if (!table.has(directory)) continue;
+    const flags = table.directoryFlags(directory);
     const rows: number[] = [];
     const count = table.rowCount(directory);
     for (let i = 0, row = table.rows(directory); i < count; i++, row += rowBytes) {
@@ -32,8 +33,10 @@ export function takeUnsaved(table: TreeTable): Unsaved {
       table.setFlags(row, 0, rowFlags.unsaved);
       rows.push(i);
     }
-    if ((table.directoryFlags(directory) & directoryFlags.relisted) !== 0) relisted.push(directory);
-    else changed.push({ directory, rows });
+    if ((flags & directoryFlags.relisted) !== 0) relisted.push(directory);
+    // A row and the header above it, which has the id of all rows, are saved together or not at all.
+    else if (rows.length > 0 || (flags & directoryFlags.unsaved) !== 0) changed.push({ directory, rows });
+    else continue;
     table.setDirectoryFlags(directory, 0, directoryFlags.unsaved | directoryFlags.relisted);
   }
   return { relisted, changed };
@@ -65,7 +68,7 @@ export function* compacted(wasteful: TreeTable): Generator<undefined, TreeTable>
       wasteful.directoryCtime(from),
     );
     wasteful.bytes.copy(table.bytes, table.treeId(to), wasteful.treeId(from), wasteful.treeId(from) + 32);
-    table.setDirectoryFlags(to, wasteful.directoryFlags(from) | directoryFlags.unsaved);
+    table.setDirectoryFlags(to, wasteful.directoryFlags(from) | directoryFlags.relisted);
     table.setDirectoryLook(to, wasteful.directoryLook(from));
     for (let child = below.pop(); child !== undefined; child = below.pop()) stack.push(child);
     sincePause += count + 1;

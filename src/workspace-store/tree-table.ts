@@ -17,6 +17,7 @@ import {
   header,
   headerBytes,
   kinds,
+  lastingRowFlags,
   looks,
   rowBytes,
   rowFlags,
@@ -133,15 +134,24 @@ export class TreeTable {
   directoryCtime = (directory: number): number => this.#f64[(this.record(directory) + header.ctime) >> 3] as number;
 
   setDirectoryStamps(directory: number, ino: number, mtimeMs: number, ctimeMs: number): void {
-    const at = this.record(directory);
-    this.#f64[(at + header.ino) >> 3] = ino;
-    this.#f64[(at + header.mtime) >> 3] = mtimeMs;
-    this.#f64[(at + header.ctime) >> 3] = ctimeMs;
+    const at = (this.record(directory) + header.ino) >> 3;
+    if (this.#f64[at] === ino && this.#f64[at + 1] === mtimeMs && this.#f64[at + 2] === ctimeMs) return;
+    this.#f64[at] = ino;
+    this.#f64[at + 1] = mtimeMs;
+    this.#f64[at + 2] = ctimeMs;
+    this.setDirectoryFlags(directory, directoryFlags.unsaved);
   }
 
   /** Where its tree id lies. */
   treeId(directory: number): number {
     return this.record(directory) + header.id;
+  }
+
+  setTreeId(directory: number, digest: Uint8Array): void {
+    const at = this.treeId(directory);
+    if (this.bytes.compare(digest, 0, 32, at, at + 32) === 0) return;
+    this.bytes.set(digest, at);
+    this.setDirectoryFlags(directory, directoryFlags.unsaved);
   }
 
   directoryFlags(directory: number): number {
@@ -150,7 +160,9 @@ export class TreeTable {
 
   setDirectoryFlags(directory: number, set: number, clear = 0): void {
     const at = this.record(directory) + header.flags;
-    this.bytes[at] = ((this.bytes[at] as number) & ~clear) | set;
+    const before = this.bytes[at] as number;
+    const after = (before & ~clear) | set;
+    this.bytes[at] = ((before ^ after) & directoryFlags.listed) === 0 ? after : after | directoryFlags.unsaved;
   }
 
   directoryLook(directory: number): number {
@@ -176,7 +188,7 @@ export class TreeTable {
     this.#u32[(at + header.bytes) >> 2] = headerBytes;
     this.#links[number * linkWords] = at / 8;
     this.#live++;
-    this.setDirectoryFlags(number, directoryFlags.unsaved | directoryFlags.relisted);
+    this.setDirectoryFlags(number, directoryFlags.relisted);
     return number;
   }
 
@@ -215,8 +227,8 @@ export class TreeTable {
     const names = at + headerBytes + list.count * rowBytes;
     list.rows.copy(this.bytes, at + headerBytes, 0, list.count * rowBytes);
     list.names.copy(this.bytes, names, 0, list.namesLength);
-    const { unsaved, relisted, encoded, present } = directoryFlags;
-    this.setDirectoryFlags(directory, unsaved | relisted, encoded | present);
+    const { relisted, encoded, present } = directoryFlags;
+    this.setDirectoryFlags(directory, relisted, encoded | present);
     for (let i = 0, row = at + headerBytes; i < list.count; i++, row += rowBytes) {
       if (this.kind(row) !== kinds.directory) continue;
       const child = this.extra(row) * linkWords;
@@ -245,13 +257,16 @@ export class TreeTable {
 
   setFlags(row: number, set: number, clear = 0): void {
     const at = row + field.flags;
-    const unsaved = ((set | clear) & ~transientFlags) === 0 ? 0 : rowFlags.unsaved;
-    this.bytes[at] = ((this.bytes[at] as number) & ~clear) | set | unsaved;
+    const before = this.bytes[at] as number;
+    const after = (before & ~clear) | set;
+    this.bytes[at] = ((before ^ after) & lastingRowFlags) === 0 ? after : after | rowFlags.unsaved;
   }
 
   setStamps(row: number, size: number, mtimeMs: number, ctimeMs: number, ino: number): void {
-    this.setFlags(row, rowFlags.unsaved);
     const at = row >> 3;
+    const [s, m, c, i] = [this.#f64[at], this.#f64[at + 1], this.#f64[at + 2], this.#f64[at + 3]];
+    if (s === size && m === mtimeMs && c === ctimeMs && i === ino) return;
+    this.setFlags(row, rowFlags.unsaved);
     this.#f64[at] = size;
     this.#f64[at + 1] = mtimeMs;
     this.#f64[at + 2] = ctimeMs;
@@ -259,8 +274,10 @@ export class TreeTable {
   }
 
   setDigest(row: number, digest: Uint8Array): void {
+    const at = row + field.digest;
+    if (this.bytes.compare(digest, 0, 32, at, at + 32) === 0) return;
     this.setFlags(row, rowFlags.unsaved);
-    this.bytes.set(digest, row + field.digest);
+    this.bytes.set(digest, at);
   }
 
   /** The digest in a row whose content is to be read: what the file held before. Undefined for none. */
@@ -270,6 +287,7 @@ export class TreeTable {
   }
 
   setMode(row: number, mode: number): void {
+    if (this.mode(row) === mode) return;
     this.setFlags(row, rowFlags.unsaved);
     this.#u16[(row + field.mode) >> 1] = mode;
   }

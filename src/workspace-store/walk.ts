@@ -233,7 +233,7 @@ export class Walk implements Disposable {
     table.setStamps(row, size, mtimeMs, ctimeMs, ino);
     table.setMode(row, mode & permissionMask);
     table.setFlags(row, rowFlags.unread, rowFlags.trusted | rowFlags.identified | rowFlags.present);
-    table.setDirectoryFlags(directory, directoryFlags.unsaved, directoryFlags.encoded | directoryFlags.present);
+    table.setDirectoryFlags(directory, 0, directoryFlags.encoded | directoryFlags.present);
   }
 
   #isKnown(row: number, found: Look): boolean {
@@ -395,7 +395,7 @@ export class Walk implements Disposable {
     if (this.#table.mode(row) === mode) return;
     this.#table.setMode(row, mode);
     const parent = this.#table.parent(directory);
-    this.#table.setDirectoryFlags(parent, directoryFlags.unsaved, directoryFlags.encoded | directoryFlags.present);
+    this.#table.setDirectoryFlags(parent, 0, directoryFlags.encoded | directoryFlags.present);
   }
 
   /** The uppermost directory of the way to `directory`, itself included, that cannot be opened; undefined when all can. */
