@@ -172,7 +172,13 @@ function author(by: ChangedBy): object {
     strength: by.strength,
     session: by.sessionId,
     ...(by.turn === undefined ? {} : { turn: turnName(by.turn) }),
+    ...(by.stepId === undefined ? {} : { step: by.stepId }),
+    ...(by.callId === undefined ? {} : { call: by.callId }),
     ...(by.tool === undefined ? {} : { tool: by.tool }),
+    ...(by.command === undefined ? {} : { command: by.command }),
+    ...(by.overlaps === undefined
+      ? {}
+      : { overlaps: by.overlaps.map(({ sessionId, turn }) => ({ session: sessionId, turn: turnName(turn) })) }),
   };
 }
 

@@ -2,6 +2,7 @@ import { describe, expect, test } from "vitest";
 import { statusDocument } from "./documents.js";
 import { statusText } from "./render-status.js";
 import type { StatusData } from "./render-status.js";
+import type { Change } from "../workspace/index.js";
 import { sessionNames } from "./session-names.js";
 import { plainStyle } from "./style.js";
 import {
@@ -86,6 +87,29 @@ describe("status", () => {
         "  M src/parse.js  +2 -1     Edit",
         "  M src/round.js  +1 -1     in the window, not proven ours\n",
       ].join("\n"),
+    );
+  });
+
+  test("tells which command of an agent a path changed under, on one line, and who else was at work there", () => {
+    const window = { kind: "other-session", strength: "window", sessionId: first, turn: 1, tool: "Bash" } as const;
+    const command = "npm run format -- --write src\ntests and much more";
+    const overlaps = [{ sessionId: second, turn: 3 }];
+    const changed = (name: string, by: Change["by"]): Change => ({ ...foreignChange(name), by });
+    expect(
+      text({ changes: [changed("a.js", { ...window, command }), changed("b.js", { ...window, command, overlaps })] }),
+    ).toContain(
+      [
+        't1 "make the tests pass", 3f9a, in the window, not proven ours, since c2',
+        "  M a.js            Bash: npm run format -- --write src tests and…",
+        "  M b.js            Bash: npm run format -- --write src tests and…, b71c t3 at the same time\n",
+      ].join("\n"),
+    );
+    // Seen from the other turn, it is this one that was there at the same time.
+    const authors = new Map([
+      [path("src/round.js"), { ...window, turn: 3, sessionId: second, overlaps: [{ sessionId: first, turn: 1 }] }],
+    ]);
+    expect(text({ undoable: { ...undoable, authors } })).toContain(
+      "  M src/round.js  +1 -1     in the window, not proven ours, b71c t3 at the same time\n",
     );
   });
 

@@ -10,6 +10,7 @@ import type {
   TurnSummary,
 } from "../workspace/index.js";
 import { count } from "./amounts.js";
+import { callNote, noteOf, overlapNote } from "./author-notes.js";
 import { changeLines } from "./change-lines.js";
 import type { LineCount } from "./change-lines.js";
 import { holderLine } from "./holder-line.js";
@@ -121,7 +122,7 @@ function changeSections(data: StatusData, view: StatusView): readonly string[] {
     ...changeLines(
       changes.slice(0, listedMax).map(({ path, kind, entry, captured, by }) => ({
         ...{ path, kind, entry },
-        note: !captured ? notCaptured : by.kind === "foreign" ? undefined : by.tool,
+        note: noteOf(captured ? undefined : notCaptured, callNote(by), overlapNote(by, view.sessionName)),
       })),
       view.style,
     ),
@@ -172,23 +173,30 @@ function undoableSection({ undoable }: StatusData, { sessionName, style }: Statu
   const lines = undoable.changed.map((diff) => ({
     ...{ path: diff.path, kind: diff.kind, entry: diff.entry, lines: lineCountOf(diff) },
     note: stopped.has(diff.path)
-      ? "changed since"
+      ? (overlapNote(undoable.authors.get(diff.path) ?? foreign, sessionName, turn?.number) ?? "changed since")
       : uncaptured.has(diff.path)
         ? notCaptured
-        : authorNote(undoable, diff.path),
+        : authorNote(undoable, diff.path, sessionName),
   }));
   const more = undoable.more ? ["  … and more; looprig diff --stat lists all"] : [];
   return [title, ...changeLines(lines, style), ...more];
 }
 
+const foreign = { kind: "foreign" } as const;
+
 /** In an agent's turn each path has its own author: the file tool that wrote it, or a command in whose window it changed. */
-function authorNote({ authors, plan, turn }: Undoable, path: WorkspacePath): string | undefined {
-  if (turn?.kind !== "prompt") return undefined;
-  const by = authors.get(path);
-  const strength = by === undefined || by.kind === "foreign" ? undefined : by.strength;
-  if (strength === "recorded") return by?.kind === "foreign" ? undefined : by?.tool;
+function authorNote(
+  { authors, plan, turn }: Undoable,
+  path: WorkspacePath,
+  sessionName: StatusView["sessionName"],
+): string | undefined {
+  const by = authors.get(path) ?? foreign;
+  const overlap = overlapNote(by, sessionName, turn?.number);
+  if (turn?.kind !== "prompt") return overlap;
   // Whose the present bytes are may not be known any more; that undo asks before it takes them back is.
-  return strength === "window" || plan.window.includes(path) ? unproven : undefined;
+  const asks = by.kind === "foreign" ? plan.window.includes(path) : by.strength === "window";
+  const call = by.kind !== "foreign" && by.turn === turn.number ? callNote(by) : undefined;
+  return noteOf(call, asks ? unproven : undefined, overlap);
 }
 
 /** Whether undo would have nothing to do: what the entry changed was not captured. */

@@ -5,21 +5,18 @@
  * A record explains the bytes at a path when it changed that path and left exactly these bytes. That makes the answer
  * independent of time stamps, and lets bytes that an undo or restore put back regain the attribution they had (U8).
  */
-import type { Abortable, SessionId, TurnId, WorkspacePath } from "../core/index.js";
+import type { Abortable, SessionId, WorkspacePath } from "../core/index.js";
 import { isSameEntry } from "../workspace-store/index.js";
 import type { TreeEntry, WorkspaceStore } from "../workspace-store/index.js";
-import type { ChangedBy } from "./changed-by.js";
-import type { FoldedHistory, Restoration } from "./history.js";
+import type { ChangedBy, ChangedByCall, Overlap } from "./changed-by.js";
+import type { FoldedHistory, RecordedWrite, Restoration, Window } from "./history.js";
 import { restates } from "./own-changes.js";
 import type { OwnChange } from "./own-changes.js";
 import { changesIn, changesOf } from "./turn-record.js";
 
 /** A record that left `after` at a path. */
-interface Explanation extends OwnChange {
-  readonly sessionId: SessionId;
-  readonly turnId: TurnId;
-  readonly turn: number;
-  readonly tool?: string;
+interface Explanation extends OwnChange, Pick<Window, "sessionId" | "turnId" | "turn"> {
+  readonly call: ChangedByCall;
   /** False for what is older than was asked about: it only tells what a window holds that is somebody's recorded write. */
   readonly inRange: boolean;
 }
@@ -67,13 +64,9 @@ export class Attribution {
     return attribution;
   }
 
-  #add(
-    change: OwnChange,
-    { sessionId, turnId, turn, ...of }: Pick<Explanation, "sessionId" | "turnId" | "turn" | "tool">,
-    inRange: boolean,
-  ): void {
-    const tool = of.tool === undefined ? {} : { tool: of.tool };
-    const explanation = { ...change, sessionId, turnId, turn, inRange, ...tool };
+  #add(change: OwnChange, record: Window | RecordedWrite, inRange: boolean): void {
+    const { sessionId, turnId, turn } = record;
+    const explanation = { ...change, sessionId, turnId, turn, inRange, call: callOf(record) };
     const known = this.#byPath.get(change.path);
     if (known === undefined) this.#byPath.set(change.path, [explanation]);
     else known.push(explanation);
@@ -101,11 +94,11 @@ export class Attribution {
   by(path: WorkspacePath, present: TreeEntry | undefined, asker: SessionId | undefined): ChangedBy {
     const found = this.explanationOf(path, present);
     if (found === undefined) return this.#runningNow() ?? { kind: "foreign" };
-    const { sessionId, turnId, turn, strength } = found;
-    const tool = found.tool === undefined ? {} : { tool: found.tool };
-    return sessionId === asker
-      ? { kind: "session", strength, sessionId, turnId, turn, ...tool }
-      : { kind: "other-session", strength, sessionId, turn, ...tool };
+    const { sessionId, turnId, turn, strength, call } = found;
+    const others = this.overlaps(found, sessionId);
+    const overlaps = others.length === 0 ? {} : { overlaps: others };
+    const kind = sessionId === asker ? "session" : "other-session";
+    return { kind, strength, sessionId, turnId, turn, ...call, ...overlaps };
   }
 
   /** Why a path that is not explained is left alone: another session is at work on it, or nobody knows whose it is. */
@@ -119,23 +112,42 @@ export class Attribution {
    * conflict for both (U1).
    */
   overlapping(change: OwnChange, ours: SessionId): ChangedBy | undefined {
-    if (change.strength === "recorded") return undefined;
-    const other = this.#byPath
-      .get(change.path)
-      ?.find(
-        (each) =>
-          each.sessionId !== ours &&
-          (restates(change, each) || (each.openOrder <= change.closeOrder && change.openOrder <= each.closeOrder)),
-      );
-    return other === undefined
-      ? undefined
-      : { kind: "other-session", strength: other.strength, sessionId: other.sessionId, turn: other.turn };
+    const [other] = this.#meanwhile(change, ours);
+    if (other === undefined) return undefined;
+    const { strength, sessionId, turnId, turn, call } = other;
+    return { kind: "other-session", strength, sessionId, turnId, turn, ...call };
+  }
+
+  /** Changes of other sessions at the path in the span of a window. What a tool recorded is its own, whoever ran beside it. */
+  #meanwhile(change: OwnChange, ours: SessionId): readonly Explanation[] {
+    if (change.strength === "recorded") return [];
+    const known = this.#byPath.get(change.path) ?? [];
+    return known.filter(
+      (each) =>
+        each.sessionId !== ours &&
+        (restates(change, each) || (each.openOrder <= change.closeOrder && change.openOrder <= each.closeOrder)),
+    );
+  }
+
+  /** The turns of other sessions that changed the path while `change` was a window of ours, each once. */
+  overlaps(change: OwnChange, ours: SessionId): readonly Overlap[] {
+    const turns = new Map(this.#meanwhile(change, ours).map(({ sessionId, turn }) => [turn, { sessionId, turn }]));
+    return [...turns.values()];
   }
 
   /** While a command of a live session runs, what no closed window explains may be its work. */
   #runningNow(): ChangedBy | undefined {
     const running = this.#history.turns.findLast((turn) => turn.state === "running");
     if (running === undefined) return undefined;
-    return { kind: "other-session", strength: "window", sessionId: running.sessionId, turn: running.number };
+    const { sessionId, turnId, number, kind, input } = running;
+    const command = kind === "command" ? { command: input } : {};
+    return { kind: "other-session", strength: "window", sessionId, turnId, turn: number, ...command };
   }
 }
+
+const callOf = ({ callId, stepId, tool, command }: Window | RecordedWrite): ChangedByCall => ({
+  callId,
+  ...(stepId === undefined ? {} : { stepId }),
+  ...(tool === undefined ? {} : { tool }),
+  ...(command === undefined ? {} : { command }),
+});

@@ -250,7 +250,10 @@ export interface WorkspaceView extends AsyncDisposable {
   checkpoints(options?: Abortable & { readonly limit?: number | undefined }): AsyncIterable<Checkpoint>;
   /** Who has the root for writing now: an exclusive holder of it, of a directory above or below. */
   holder(options?: Abortable): Promise<(LeaseHolder & { readonly root: string }) | undefined>;
-  /** What differs between `since` (default: the last checkpoint) and the live tree, and who did it. */
+  /**
+   * What differs between `since` (default: the last checkpoint) and the live tree, and who did it: the newest record, of
+   * whatever session of the root, that left the path as it is now.
+   */
   changes(options?: Abortable & { readonly since?: RefLike | undefined }): Promise<readonly Change[]>;
   /**
    * `turn`: what that turn itself changed, without what others wrote meanwhile; not together with `from` or `to`. Default:

@@ -25,6 +25,10 @@ import type { OwnedRoot, TakenCheckpoint } from "./owned-root.js";
 export interface FinishedTurn {
   readonly number: number;
   readonly turnId: TurnId;
+  readonly callId: CallId;
+  /** The span of its window on the root's clock. */
+  readonly openOrder: number;
+  readonly closeOrder: number;
   readonly exit: CommandExit;
   /** How long the command ran, without our captures. */
   readonly durationMs: number;
@@ -217,6 +221,9 @@ class Turn {
     return {
       number: this.#number,
       turnId: this.#turnId,
+      callId: this.#callId,
+      openOrder: this.#openOrder,
+      closeOrder: order,
       exit,
       from: this.#baseline.result.tree,
       to: closing?.result.tree,

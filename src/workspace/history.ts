@@ -7,7 +7,7 @@
  * 3. Undo moves an entry to the redo stack, redo takes it from there; the end of a turn and a restore empty the stack.
  * 4. What a damaged journal holds after the damage is unknown; the session is named, the rest counts.
  */
-import type { CallId, CanonicalRoot, SessionId, TurnId } from "../core/index.js";
+import type { CallId, CanonicalRoot, SessionId, StepId, TurnId } from "../core/index.js";
 import type {
   EventOf,
   PathsRecord,
@@ -33,8 +33,16 @@ interface OfTurn {
   readonly turn: number;
 }
 
+/** What is known of the call that made a record. */
+interface OfCall {
+  readonly tool?: string;
+  readonly stepId?: StepId;
+  /** What ran. */
+  readonly command?: string;
+}
+
 /** A window of a turn: what changed between its refs may be that turn's work. */
-export interface Window extends WindowRecord, OfTurn {
+export interface Window extends WindowRecord, OfTurn, OfCall {
   /**
    * Somebody else may well have written in it: other sessions were allowed beside it, or looprig was killed and the window
    * stayed open until the next session closed it. Undo and restore need consent for what only such a window explains (U1).
@@ -45,8 +53,7 @@ export interface Window extends WindowRecord, OfTurn {
 }
 
 /** What a file tool of a turn wrote. */
-export interface RecordedWrite extends PathsRecord, OfTurn {
-  readonly tool?: string;
+export interface RecordedWrite extends PathsRecord, OfTurn, OfCall {
   /** The call told that it did what it recorded; otherwise the disk decides (E3). */
   readonly finished: boolean;
 }
@@ -180,7 +187,7 @@ function foldSession(trace: SessionTrace, into: Folding): void {
         break;
       case "workspace-changed":
         if (turn === undefined) break;
-        if (event.kind === "window") foldWindow(event, turn, trace, into);
+        if (event.kind === "window") foldWindow(event, turn, trace, calls, into);
         else into.writes.push(toWrite(event, turn, trace, calls));
         break;
       case "turn-done":
@@ -208,11 +215,17 @@ const ofTurn = (trace: SessionTrace, { turnId, number }: TurnSummary): OfTurn =>
 
 type Mutation<K> = Extract<EventOf<"workspace-changed">, { readonly kind: K }>;
 
-function foldWindow(event: Mutation<"window">, turn: Mutable<TurnSummary>, trace: SessionTrace, into: Folding): void {
+function foldWindow(
+  event: Mutation<"window">,
+  turn: Mutable<TurnSummary>,
+  trace: SessionTrace,
+  calls: ReadonlyMap<CallId, Call>,
+  into: Folding,
+): void {
   const { kind, callId, from, to, opened, openOrder, closeOrder, settled = false } = event;
   const placement = placementOf(trace);
   into.windows.push({
-    ...{ kind, callId, from, to, opened, openOrder, closeOrder, ...ofTurn(trace, turn) },
+    ...{ kind, callId, from, to, opened, openOrder, closeOrder, ...ofTurn(trace, turn), ...calls.get(callId)?.of },
     uncertain: placement === "shared" || (settled && placement !== "session"),
     strength: placement === "session" ? "recorded" : "window",
   });
@@ -231,7 +244,7 @@ function toWrite(
   const call = calls.get(callId);
   return {
     ...{ kind, callId, order, changes, ...ofTurn(trace, turn), finished: call?.done === true },
-    ...(call === undefined ? {} : { tool: call.tool }),
+    ...call?.of,
     ...(kept === undefined ? {} : { kept }),
     ...(staged === undefined ? {} : { staged }),
     ...(replaced === undefined ? {} : { replaced }),
@@ -239,7 +252,7 @@ function toWrite(
 }
 
 interface Call {
-  readonly tool: string;
+  readonly of: OfCall;
   /** It told that it did what it set out to. */
   readonly done: boolean;
 }
@@ -247,10 +260,14 @@ interface Call {
 function callsOf(events: readonly SessionEvent[]): ReadonlyMap<CallId, Call> {
   const calls = new Map<CallId, Call>();
   for (const event of events) {
-    if (event.type === "tool-started") calls.set(event.callId, { tool: event.name, done: false });
-    else if (event.type === "tool-done") {
-      calls.set(event.callId, { tool: event.name, done: event.outcome === "ok" });
-    }
+    if (event.type !== "tool-started" && event.type !== "tool-done" && event.type !== "process-started") continue;
+    const known = calls.get(event.callId) ?? { of: {}, done: false };
+    const step = event.stepId === undefined ? {} : { stepId: event.stepId };
+    const said = event.type === "process-started" ? { command: event.command } : { tool: event.name, ...step };
+    calls.set(event.callId, {
+      of: { ...known.of, ...said },
+      done: event.type === "tool-done" ? event.outcome === "ok" : known.done,
+    });
   }
   return calls;
 }

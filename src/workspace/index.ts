@@ -3,7 +3,7 @@ export { canonicalPath } from "./canonical-path.js";
 export type { CanonicalPathOptions } from "./canonical-path.js";
 export { captureProblem, captureSettingNames } from "./capture-rules.js";
 export { buildRoot } from "./build-root.js";
-export type { ChangedBy } from "./changed-by.js";
+export type { ChangedBy, ChangedByCall, Overlap } from "./changed-by.js";
 export type {
   CaptureSettings,
   Change,

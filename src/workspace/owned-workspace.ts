@@ -4,6 +4,7 @@ import { LooprigError, SessionBusyError, isLooprigError, signalOf } from "../cor
 import type { Abortable, SessionId } from "../core/index.js";
 import { checkExec, invalid } from "./capture-rules.js";
 import { canonicalPath } from "./canonical-path.js";
+import { Attribution } from "./attribution.js";
 import type { ChangedBy } from "./changed-by.js";
 import { describeChange } from "./file-diff.js";
 import type {
@@ -22,6 +23,7 @@ import type {
 } from "./contracts.js";
 import { runTurn } from "./exec-turn.js";
 import type { FinishedTurn } from "./exec-turn.js";
+import { inWindow } from "./turn-record.js";
 import { OwnWindow } from "./own-window.js";
 import type { OwnedRoot } from "./owned-root.js";
 import { makePlan } from "./planning.js";
@@ -120,7 +122,7 @@ export class OwnedWorkspace extends RootView implements Workspace {
       const turn = await runTurn(this.#owned, command, cwd, options);
       const failed = options.undoOnFailure === true && turn.exit.exitCode !== 0;
       const undo = failed ? await this.#undoTurn(turn.number, options) : { undone: false };
-      return this.#execResult(turn, undo, signalOf(options));
+      return this.#execResult(turn, command.join(" "), undo, signalOf(options));
     });
   }
 
@@ -140,17 +142,30 @@ export class OwnedWorkspace extends RootView implements Workspace {
   }
 
   async #execResult(
-    { number, turnId, exit, durationMs, from, to, checkpoints }: FinishedTurn,
+    turn: FinishedTurn,
+    command: string,
     undo: Pick<ExecResult, "undone" | "undoFailure">,
     options: Abortable,
   ): Promise<ExecResult> {
+    const { number, turnId, callId, exit, durationMs, from, to, checkpoints } = turn;
     const changes: Change[] = [];
     if (to !== undefined) {
-      // Its own window is what says whose these are: no other one is looked at, which a damaged store could not show.
-      const by: ChangedBy = { kind: "session", strength: "window", sessionId: this.sessionId, turnId, turn: number };
-      for await (const change of this.reader.store.diff(from, to, options)) changes.push(describeChange(change, by));
+      // Its own window is what says whose these are. Others are looked at only where there can be any.
+      const ours = { kind: "session", strength: "window", sessionId: this.sessionId, turnId, turn: number } as const;
+      const by: ChangedBy = { ...ours, callId, command };
+      const others = this.#owned.shared ? await this.#attributionSince(turn.openOrder, options) : undefined;
+      const { openOrder, closeOrder } = turn;
+      const span = { openOrder, closeOrder, strength: "window", uncertain: true } as const;
+      for await (const change of this.reader.store.diff(from, to, options)) {
+        const overlaps = others?.overlaps(inWindow(change, span), this.sessionId) ?? [];
+        changes.push(describeChange(change, overlaps.length === 0 ? by : { ...by, overlaps }));
+      }
     }
     return { ...exit, turn: number, changes, checkpoints, durationMs, protected: to !== undefined, ...undo };
+  }
+
+  async #attributionSince(order: number, options: Abortable): Promise<Attribution> {
+    return Attribution.load(this.reader.store, await this.reader.history(options), order - 1, options);
   }
 
   /** `undoOnFailure`. When it cannot be, the command's own result is never lost over it. */

@@ -59,7 +59,13 @@ describe("C001 undo in one of two live sessions", () => {
     const undone = await a.undo({ turn: "t1", includeWindow: true });
     expect(undone).toMatchObject({ result: "conflict", written: [], deleted: [], safety: null });
     expect(undone.conflicts).toEqual([
-      { path: "src/foo.ts", by: { kind: "other-session", strength: "window", sessionId: b.sessionId, turn: 3 } },
+      {
+        path: "src/foo.ts",
+        by: expect.objectContaining({
+          ...{ kind: "other-session", strength: "window", sessionId: b.sessionId, turn: 3 },
+          command: "sh -c echo by B too > src/foo.ts",
+        }) as unknown,
+      },
     ]);
     expect(place.read("src/foo.ts")).toBe("by B too\n");
     expect(place.tree()).toEqual(before);

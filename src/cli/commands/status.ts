@@ -3,6 +3,7 @@ import type { TurnId } from "../../core/index.js";
 import type { Context } from "../context.js";
 import type {
   Change,
+  ChangedBy,
   FileDiff,
   RefLike,
   RestorePlan,
@@ -83,8 +84,9 @@ async function undoableOf(context: Context, view: WorkspaceView, history: RootHi
     }
   }
   const turn = history.turns.find(({ number }) => `t${number}` === plan.entry);
-  const authors =
-    turn?.kind === "prompt" && turn.from !== undefined ? await authorsOf(view, turn, turn.from, signal) : new Map();
+  // The paths of a command are known by its turn, unless others may have written them as well.
+  const asked = turn?.kind === "prompt" || plan.window.length + plan.conflicts.length > 0;
+  const authors = turn?.from !== undefined && asked ? await authorsOf(view, turn, turn.from, signal) : new Map();
   return { plan, turn, changed, more, authors };
 }
 
@@ -111,6 +113,9 @@ async function waitingTurns(
   return waiting;
 }
 
+const hasPart = (by: Exclude<ChangedBy, { kind: "foreign" }>, turn: number): boolean =>
+  by.turn === turn || by.overlaps?.some((each) => each.turn === turn) === true;
+
 /** Who left the paths that the turn changed as they are now. */
 async function authorsOf(
   view: WorkspaceView,
@@ -120,6 +125,6 @@ async function authorsOf(
 ): Promise<Undoable["authors"]> {
   const changes = await view.changes({ since, signal });
   return new Map(
-    changes.flatMap(({ path, by }) => (by.kind !== "foreign" && by.turn === turn.number ? [[path, by]] : [])),
+    changes.flatMap(({ path, by }) => (by.kind !== "foreign" && hasPart(by, turn.number) ? [[path, by]] : [])),
   );
 }
