@@ -6,7 +6,7 @@
 import { hash } from "node:crypto";
 import { constants, deflateRawSync, inflateRawSync } from "node:zlib";
 import { FormatError } from "./byte-codec.js";
-import { header, headerBytes, rowBytes } from "./table-layout.js";
+import { headerBytes, rowBytes } from "./table-layout.js";
 import type { Unsaved } from "./table-upkeep.js";
 import { TreeTable } from "./tree-table.js";
 import type { Saved } from "./tree-table.js";
@@ -51,22 +51,27 @@ export function encodeRecords(table: TreeTable, directories: readonly number[], 
 /** How long changes are before they are compressed. */
 export function changesBytes(table: TreeTable, { relisted, changed }: Unsaved): number {
   const records = relisted.reduce((sum, directory) => sum + table.recordBytes(directory).length, 4);
-  return changed.reduce((sum, { rows }) => sum + headerBytes + 4 + rows.length * (4 + rowBytes), records);
+  return changed.reduce(
+    (sum, { withHead, rows, reflagged }) =>
+      sum + 16 + (withHead ? headerBytes : 0) + rows.length * (4 + rowBytes) + reflagged.length * 5,
+    records,
+  );
 }
 
 /** What changed, as one batch: a part of it alone would make directories contradict one another. */
 export function encodeChanges(table: TreeTable, { relisted, changed }: Unsaved, position: number): Buffer {
   const records = relisted.map((directory) => table.recordBytes(directory));
-  const rows = changed.flatMap((changes) => [
-    table.recordBytes(changes.directory).subarray(0, headerBytes),
-    u32(changes.rows.length),
-    ...changes.rows.flatMap((row) => {
-      const at = table.rows(changes.directory) + row * rowBytes;
-      return [u32(row), table.bytes.subarray(at, at + rowBytes)];
-    }),
-  ]);
+  const rows = changed.flatMap(({ directory, withHead, rows: whole, reflagged }) => {
+    const start = table.rows(directory);
+    return [
+      ...[u32(directory), u32(withHead ? 1 : 0), u32(whole.length), u32(reflagged.length)],
+      ...(withHead ? [table.recordBytes(directory).subarray(0, headerBytes)] : []),
+      ...whole.flatMap((row) => [u32(row), table.bytes.subarray(start + row * rowBytes, start + (row + 1) * rowBytes)]),
+      ...reflagged.flatMap((row) => [u32(row), Buffer.of(table.flags(start + row * rowBytes))]),
+    ];
+  });
   const raw = Buffer.concat([u32(records.reduce((sum, { length }) => sum + length, 0)), ...records, ...rows]);
-  const stored = deflateRawSync(raw, { level: constants.Z_BEST_SPEED });
+  const stored = deflateRawSync(raw, { level: constants.Z_DEFAULT_COMPRESSION });
   return encodeBatch(changesMagic, raw.length, [stored], position);
 }
 
@@ -143,16 +148,23 @@ function partsOf({ count, bytes }: Batch): readonly Saved[] {
   if (recordsEnd > raw.length || recordsEnd % 8 !== 4) throw new FormatError("its records do not fit");
   const parts: Saved[] = [{ records: raw.subarray(4, recordsEnd) }];
   for (let at = recordsEnd; at < raw.length;) {
-    if (at + headerBytes + 4 > raw.length) throw new FormatError("ends inside a header");
-    const head = raw.subarray(at, at + headerBytes);
+    if (at + 16 > raw.length) throw new FormatError("ends inside a directory");
+    const directory = raw.readUInt32LE(at);
+    const heads = raw.readUInt32LE(at + 4);
+    const whole = raw.readUInt32LE(at + 8);
+    const reflagged = raw.readUInt32LE(at + 12);
+    at += 16;
+    if (heads > 1 || heads * headerBytes + whole * (4 + rowBytes) + reflagged * 5 > raw.length - at)
+      throw new FormatError("ends inside a directory");
+    const head = heads === 0 ? undefined : raw.subarray(at, at + headerBytes);
+    at += heads * headerBytes;
     const rows: (readonly [number, Buffer])[] = [];
-    const rowCount = raw.readUInt32LE(at + headerBytes);
-    at += headerBytes + 4;
-    if (rowCount > (raw.length - at) / (4 + rowBytes)) throw new FormatError("ends inside a row");
-    for (let i = 0; i < rowCount; i++, at += 4 + rowBytes) {
-      rows.push([raw.readUInt32LE(at), raw.subarray(at + 4, at + 4 + rowBytes)]);
+    for (let i = 0; i < whole + reflagged; i++) {
+      const length = i < whole ? rowBytes : 1;
+      rows.push([raw.readUInt32LE(at), raw.subarray(at + 4, at + 4 + length)]);
+      at += 4 + length;
     }
-    parts.push({ directory: head.readUInt32LE(header.number), head, rows });
+    parts.push({ directory, head, rows });
   }
   return parts;
 }

@@ -28,8 +28,10 @@ export const rowFlags = {
   present: 16,
   /** Its content must be read. Transient. */
   unread: 32,
-  /** It says something else than when it was saved. Transient, and kept by the table itself. */
+  /** It says something else than when it was saved. Transient, and kept by the table itself, as is the next. */
   unsaved: 64,
+  /** Its flags are others than when it was saved. */
+  reflagged: 128,
 } as const;
 
 export const directoryFlags = {
@@ -49,7 +51,7 @@ export const directoryFlags = {
 export const lastingRowFlags = rowFlags.trusted | rowFlags.rawName | rowFlags.always;
 
 /** Mean nothing beyond one capture, or one store value. */
-export const transientFlags = 16 | 32 | 64;
+export const transientFlags = 16 | 32 | 64 | 128;
 
 export const headerBytes = 80;
 export const rowBytes = 80;

@@ -12,8 +12,12 @@ export interface Unsaved {
 }
 export interface RowChanges {
   readonly directory: number;
+  /** Whether more than flags of rows changed. A row and the header above it, which has the id of all rows, are saved together. */
+  readonly withHead: boolean;
   /** Their places among the rows of the directory. */
   readonly rows: readonly number[];
+  /** Of these only the flags are others. */
+  readonly reflagged: readonly number[];
 }
 
 /**
@@ -27,16 +31,21 @@ export function takeUnsaved(table: TreeTable): Unsaved {
     if (!table.has(directory)) continue;
     const flags = table.directoryFlags(directory);
     const rows: number[] = [];
+    const reflagged: number[] = [];
     const count = table.rowCount(directory);
     for (let i = 0, row = table.rows(directory); i < count; i++, row += rowBytes) {
-      if ((table.flags(row) & rowFlags.unsaved) === 0) continue;
-      table.setFlags(row, 0, rowFlags.unsaved);
-      rows.push(i);
+      const own = table.flags(row) & (rowFlags.unsaved | rowFlags.reflagged);
+      if (own === 0) continue;
+      table.setFlags(row, 0, own);
+      if ((own & rowFlags.unsaved) !== 0) rows.push(i);
+      else reflagged.push(i);
     }
     if ((flags & directoryFlags.relisted) !== 0) relisted.push(directory);
-    // A row and the header above it, which has the id of all rows, are saved together or not at all.
-    else if (rows.length > 0 || (flags & directoryFlags.unsaved) !== 0) changed.push({ directory, rows });
-    else continue;
+    else {
+      const withHead = rows.length > 0 || (flags & directoryFlags.unsaved) !== 0;
+      if (!withHead && reflagged.length === 0) continue;
+      changed.push({ directory, withHead, rows, reflagged });
+    }
     table.setDirectoryFlags(directory, 0, directoryFlags.unsaved | directoryFlags.relisted);
   }
   return { relisted, changed };

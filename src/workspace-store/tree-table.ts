@@ -40,7 +40,8 @@ export interface SharedTable {
 export type Saved = { readonly records: Uint8Array } | SavedChanges;
 export interface SavedChanges {
   readonly directory: number;
-  readonly head: Buffer;
+  readonly head: Buffer | undefined;
+  /** The row, or its flags alone. */
   readonly rows: readonly (readonly [row: number, bytes: Uint8Array])[];
 }
 
@@ -259,7 +260,7 @@ export class TreeTable {
     const at = row + field.flags;
     const before = this.bytes[at] as number;
     const after = (before & ~clear) | set;
-    this.bytes[at] = ((before ^ after) & lastingRowFlags) === 0 ? after : after | rowFlags.unsaved;
+    this.bytes[at] = ((before ^ after) & lastingRowFlags) === 0 ? after : after | rowFlags.reflagged;
   }
 
   setStamps(row: number, size: number, mtimeMs: number, ctimeMs: number, ino: number): void {
@@ -410,13 +411,16 @@ export class TreeTable {
   #takeChanges({ directory, head, rows }: SavedChanges): void {
     if (directory >= this.#directories || !this.has(directory)) throw new FormatError("changes what is not there");
     const at = this.record(directory);
-    for (const same of [header.number, header.rows, header.names, header.bytes]) {
-      if (head.readUInt32LE(same) !== this.#u32[(at + same) >> 2]) throw new FormatError("changes another directory");
+    if (head !== undefined) {
+      for (const same of [header.number, header.rows, header.names, header.bytes]) {
+        if (head.readUInt32LE(same) !== this.#u32[(at + same) >> 2]) throw new FormatError("changes another directory");
+      }
+      this.bytes.set(head, at);
     }
-    this.bytes.set(head, at);
     for (const [row, bytes] of rows) {
       if (row >= this.rowCount(directory)) throw new FormatError("changes a row that is not there");
-      this.bytes.set(bytes, at + headerBytes + row * rowBytes);
+      const start = at + headerBytes + row * rowBytes;
+      this.bytes.set(bytes, bytes.length === 1 ? start + field.flags : start);
     }
   }
 
