@@ -16,11 +16,10 @@ import {
   raceAbort,
   SnapshotError,
   StorageError,
-  toFsPath,
 } from "../core/index.js";
 import type { Directory, FileSystem, SnapshotRef, WorkspacePath } from "../core/index.js";
 import type { Blobs } from "../storage/index.js";
-import { openRoot, rootUnreadable } from "./capture-root.js";
+import { assertRootUnmoved, openRoot, ownIdentities, rootUnreadable } from "./capture-root.js";
 import { inBlocks, largestDirectories } from "./capture-size.js";
 import { compileRules } from "./capture-rules.js";
 import type { PathRules } from "./capture-rules.js";
@@ -48,7 +47,6 @@ import { nodeTree } from "./tree.js";
 import type { DirectorySource } from "./tree.js";
 import { omissionClasses } from "./tree-codec.js";
 import { field, kinds, rowBytes, rowFlags } from "./table-layout.js";
-import { identityKey } from "./found.js";
 import { Walk } from "./walk.js";
 
 export interface CaptureEnvironment {
@@ -149,7 +147,7 @@ class Capture implements Disposable {
     this.#walk = new Walk(loan.table, root, options.root, {
       ...means,
       rules,
-      ownDirectories: this.#ownDirectories(),
+      ownDirectories: ownIdentities(environment, options),
       ownPaths: options.ownPaths ?? new Set(),
     });
     this.#reading = new Reading(loan.table, this.#walk, {
@@ -166,7 +164,7 @@ class Capture implements Disposable {
     try {
       await this.#look();
       const { tree, summary } = this.#storing ? await this.#store() : await this.#hash();
-      this.#assertRootUnmoved();
+      assertRootUnmoved(this.#environment.fileSystem, this.#root, this.#options.root);
       // Whatever is wrong from here on, the capture is done.
       await this.#loan.save(pacer(undefined));
       return { ...summary, ref: tree.ref, tree, bytesRead: this.#reading.bytesRead, bytesStored: this.#bytesStored };
@@ -218,7 +216,7 @@ class Capture implements Disposable {
       const tree = await this.#encode(this.#writer);
       await this.#writer.add(objectOfRef(tree.ref), encodeSnapshot(tree.id));
       await this.#writer.flush(signal);
-      this.#assertRootUnmoved();
+      assertRootUnmoved(this.#environment.fileSystem, this.#root, this.#options.root);
       await this.#pin(tree.ref);
       await objects.look({ signal });
       if (objects.losses === losses && (await this.#isAllStored())) return { tree, summary };
@@ -417,32 +415,6 @@ class Capture implements Disposable {
         `; wanted every path; mend or exclude them, or capture without "strict"`,
       { paths },
     );
-  }
-
-  /** A root that was removed or replaced meanwhile reads as empty or stale: never a success. */
-  #assertRootUnmoved(): void {
-    let found: { readonly dev: bigint; readonly ino: bigint };
-    try {
-      found = this.#environment.fileSystem.stat(toFsPath(this.#options.root));
-    } catch (error) {
-      throw rootUnreadable(this.#options.root, error);
-    }
-    if (found.ino !== this.#root.ino || found.dev !== this.#root.dev) throw rootUnreadable(this.#options.root);
-  }
-
-  #ownDirectories(): Set<string> {
-    const identities = new Set<string>();
-    for (const { dev, ino } of this.#options.ownDirectories ?? []) identities.add(identityKey(dev, ino));
-    for (const own of this.#environment.ownPaths) {
-      try {
-        const { dev, ino } = this.#environment.fileSystem.stat(toFsPath(own));
-        identities.add(identityKey(dev, ino));
-      } catch (error) {
-        // Not made yet, so not in the tree either.
-        if (errnoOf(error) === undefined) throw error;
-      }
-    }
-    return identities;
   }
 
   #report(): void {

@@ -97,6 +97,38 @@ export interface CaptureProgress {
   readonly estimate?: { readonly files: number; readonly bytes: number } | undefined;
 }
 
+/** What stands at single paths now, found as a capture would find it. Each question looks anew; nothing is stored. */
+export interface PresentPaths {
+  /** Undefined for nothing, also where a parent is no directory, is left out or is reached by a link. A directory's `id` says nothing. */
+  lookup(path: WorkspacePath): Promise<TreeEntry | undefined>;
+  /** The names in a directory, unordered; none when it is no directory. */
+  names(path: WorkspacePath): Promise<readonly string[]>;
+}
+
+/** How single paths are looked at. */
+export interface LookOptions extends ScanOptions {
+  /** The volume takes several spellings for one name, so a name is there only if its directory lists it. Default false. */
+  readonly foldsNames?: boolean | undefined;
+}
+
+/** How a tree is put together from one that is known and a look at some paths. */
+export interface DeriveOptions extends LookOptions {
+  /** What everything else is taken from: stored, and pinned until the new tree is. */
+  readonly base: Tree;
+  /** What is looked at, with the directories above. What lies below one is listed too, or is as it is in `base`. */
+  readonly paths: readonly WorkspacePath[];
+  /** May use the last of the disk (U4). Default false: `storage.reserve`. */
+  readonly useReserve?: boolean | undefined;
+}
+
+/** A tree that was put together and stored. The caller pins it before it names the ref. */
+export interface DerivedTree {
+  readonly ref: SnapshotRef;
+  readonly tree: Tree;
+  readonly bytesRead: number;
+  readonly bytesStored: number;
+}
+
 /** A tree as it was found. */
 export interface ScanResult {
   readonly ref: SnapshotRef;
@@ -268,6 +300,16 @@ export interface WorkspaceStore {
    * of the disk (U4). Errors: `storage.*`.
    */
   keep(files: readonly KeptFile[], options?: KeepOptions): Promise<SnapshotRef>;
+  /**
+   * Stores the tree that `base` is with these paths as they are now, contents included, without a walk; durable on return. It
+   * is as whole as `base`. Cost follows the paths and the width of the directories they are in. Errors: `capture.*`, `storage.*`.
+   */
+  derive(options: DeriveOptions): Promise<DerivedTree>;
+  /**
+   * Asks `work` with what stands at single paths; the root is held open until it has ended. Errors: `capture.root_unreadable`,
+   * `storage.failed` when the process has no descriptors left.
+   */
+  look<T>(options: LookOptions, work: (present: PresentPaths) => Promise<T>): Promise<T>;
   /** The tree as it is now, hashed but not stored: what read-only commands compare with. Writes at most the stat index. */
   scan(options: ScanOptions): Promise<ScanResult>;
   /** Opens a stored tree. `snapshot.unknown` when the store does not hold the ref; directories are read as they are asked for. */

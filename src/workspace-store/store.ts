@@ -8,6 +8,7 @@ import { collect } from "./collect.js";
 import type { CaptureEnvironment } from "./capture.js";
 import { isPresent, readContent } from "./content.js";
 import type { Tree, WorkspaceStore } from "./contracts.js";
+import { deriveTree } from "./derive.js";
 import { diffTrees } from "./diff.js";
 import { keepFiles } from "./keep-files.js";
 import { materializeTree } from "./materialize.js";
@@ -15,6 +16,7 @@ import { objectDamaged, ObjectStore } from "./object-store.js";
 import { decodeSnapshot, objectOfRef } from "./object-ids.js";
 import { pinTrees, WholeTrees } from "./pinned-trees.js";
 import { Pins } from "./pins.js";
+import { lookBelow } from "./single-paths.js";
 import { StatIndexes } from "./stat-indexes.js";
 import { storeStats } from "./stats.js";
 import { createTree, storedDirectories, visitTree } from "./tree.js";
@@ -87,6 +89,21 @@ export function createWorkspaceStore(storage: Storage, options: WorkspaceStoreOp
       return result;
     },
     keep: (files, keepOptions) => keepFiles({ blobs, objects, pins }, files, keepOptions),
+    derive: async (deriveOptions) => {
+      const { base, useReserve, signal } = deriveOptions;
+      await objects.load({ signal });
+      const { losses } = objects;
+      const derived = await lookBelow(environment(), deriveOptions, (look, pace) =>
+        deriveTree(
+          { blobs: useReserve === true ? blobs : sparing(blobs), objects, storedDirectories: directories, pace, look },
+          deriveOptions,
+        ),
+      );
+      // As whole as its base: what is new was looked up by the call itself.
+      if (whole.get(base.ref) === losses && objects.losses === losses) whole.set(derived.ref, losses);
+      return derived;
+    },
+    look: (lookOptions, work) => lookBelow(environment(), lookOptions, (look) => work(look(undefined))),
     scan: (scanOptions) => captureTree(environment(), "scan", scanOptions),
     open,
     has: async (ref, hasOptions = {}) => {

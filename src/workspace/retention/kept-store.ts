@@ -34,6 +34,11 @@ export function createKeptStore(inner: WorkspaceStore): KeptStore {
         if (dropped.has(result.ref)) stored.add(result.ref);
         return result;
       },
+      derive: async (options) => {
+        const result = await inner.derive(options);
+        if (dropped.has(result.ref)) stored.add(result.ref);
+        return result;
+      },
       keep: async (files, options) => {
         const ref = await inner.keep(files, options);
         if (dropped.has(ref)) stored.add(ref);
