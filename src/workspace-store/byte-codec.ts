@@ -27,20 +27,20 @@ export class ByteReader {
 
   /** The next `length` bytes, not copied. */
   bytes(length: number): Buffer {
-    if (length > this.left) throw new FormatError(`ends ${length - this.left} bytes too early at byte ${this.#at}`);
-    return this.#bytes.subarray(this.#at, (this.#at += length));
+    const at = this.#pass(length);
+    return this.#bytes.subarray(at, this.#at);
   }
 
   u8(): number {
-    return this.bytes(1).readUInt8(0);
+    return this.#bytes.readUInt8(this.#pass(1));
   }
 
   u16(): number {
-    return this.bytes(2).readUInt16BE(0);
+    return this.#bytes.readUInt16BE(this.#pass(2));
   }
 
   u32(): number {
-    return this.bytes(4).readUInt32BE(0);
+    return this.#bytes.readUInt32BE(this.#pass(4));
   }
 
   /** A u64 that fits a JavaScript number. */
@@ -51,11 +51,11 @@ export class ByteReader {
   }
 
   u64(): bigint {
-    return this.bytes(8).readBigUInt64BE(0);
+    return this.#bytes.readBigUInt64BE(this.#pass(8));
   }
 
   i64(): bigint {
-    return this.bytes(8).readBigInt64BE(0);
+    return this.#bytes.readBigInt64BE(this.#pass(8));
   }
 
   /** 32 bytes as lowercase hex. */
@@ -69,6 +69,14 @@ export class ByteReader {
 
   end(): void {
     if (this.left > 0) throw new FormatError(`has ${this.left} bytes too many`);
+  }
+
+  /** Where the next `length` bytes start, which count as read. */
+  #pass(length: number): number {
+    if (length > this.left) throw new FormatError(`ends ${length - this.left} bytes too early at byte ${this.#at}`);
+    const at = this.#at;
+    this.#at += length;
+    return at;
   }
 }
 

@@ -130,15 +130,19 @@ export class ObjectIndex {
   addPack({ packId, packBytes, blocks }: PackRows): void {
     if (this.#packs.has(packId)) return;
     const first = this.#nextOrdinal;
-    for (const { codec, offset, storedLength, rawLength, ids, lengths, bases } of blocks) {
+    for (const row of blocks) {
+      const { codec, offset, storedLength, rawLength, digests, lengths, bases } = row;
       const ordinal = this.#nextOrdinal++;
       const starts = new Uint32Array(lengths.length + 1);
       for (let i = 0; i < lengths.length; i++) starts[i + 1] = (starts[i] as number) + (lengths[i] as number);
-      const differing = bases && { ids, lengths, bases };
+      const differing = bases && { ids: row.ids, lengths: Array.from(lengths), bases };
       if (differing !== undefined) this.#deltas++;
       this.#blocks.set(ordinal, { ordinal, packId, codec, offset, storedLength, rawLength, starts, differing });
-      for (let slot = 0; slot < ids.length; slot++) {
-        this.#addPlace(ids[slot] as ObjectId, ordinal * blockObjectsMax + slot);
+      for (let slot = 0; slot < lengths.length; slot++) {
+        const known = this.#ids.size;
+        const number =
+          digests === undefined ? this.#ids.add(row.ids[slot] as ObjectId) : this.#ids.addAt(digests, slot * 32);
+        this.#addPlace(number, number === known, ordinal * blockObjectsMax + slot);
       }
     }
     this.#packs.set(packId, { first, end: this.#nextOrdinal, bytes: packBytes });
@@ -189,15 +193,13 @@ export class ObjectIndex {
     this.#places[number] = next ?? nowhere;
   }
 
-  #addPlace(id: ObjectId, place: Place): void {
-    const known = this.#ids.size;
-    const number = this.#ids.add(id);
+  #addPlace(number: number, isNew: boolean, place: Place): void {
     if (number === this.#places.length) {
       const larger = new Float64Array(this.#places.length * 2);
       larger.set(this.#places);
       this.#places = larger;
     }
-    if (number === known || this.#places[number] === nowhere) {
+    if (isNew || this.#places[number] === nowhere) {
       this.#places[number] = place;
       return;
     }

@@ -5,6 +5,7 @@ import { FormatError } from "./byte-codec.js";
 import { objectIdOf } from "./object-ids.js";
 import { codecs, decodeBlock, decodeIndex, encodeBlock, encodeIndex, encodePack, parsePack } from "./pack-codec.js";
 import { UnsupportedVersionError } from "./pack-codec.js";
+import type { PackRows } from "./pack-codec.js";
 
 const blockOf = (objects: readonly Uint8Array[]) =>
   encodeBlock(
@@ -19,6 +20,14 @@ const packOf = (lists: readonly (readonly Uint8Array[])[]) => {
   const { chunks, rows } = encodePack(lists.map(blockOf));
   return { bytes: Buffer.concat(chunks), rows };
 };
+/** A row of an index makes its ids when it is asked for them. */
+const spelledOut = ({ blocks, ...pack }: PackRows) => ({
+  ...pack,
+  blocks: blocks.map(({ codec, offset, storedLength, rawLength, ids, lengths }) => ({
+    ...{ codec, offset, storedLength, rawLength, ids },
+    lengths: Array.from(lengths),
+  })),
+});
 
 describe("a pack", () => {
   it("says without its index what its index says", async () => {
@@ -26,7 +35,7 @@ describe("a pack", () => {
       fc.asyncProperty(objectLists, async (lists) => {
         const { bytes, rows } = packOf(lists);
         expect(parsePack(bytes)).toEqual(rows);
-        expect(decodeIndex(encodeIndex(rows))).toEqual(rows);
+        expect(spelledOut(decodeIndex(encodeIndex(rows)))).toEqual(rows);
       }),
     );
   });

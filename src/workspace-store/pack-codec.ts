@@ -51,10 +51,15 @@ export interface BlockRow {
   readonly storedLength: number;
   readonly rawLength: number;
   readonly ids: readonly ObjectId[];
-  readonly lengths: readonly number[];
+  /** `ids` as bytes, end to end, where the row was read from an index. */
+  readonly digests?: Uint8Array | undefined;
+  readonly lengths: Lengths;
   /** Of a block of deltas or patches: the objects without which it cannot be decoded, one for each of its own. */
   readonly bases?: readonly ObjectId[] | undefined;
 }
+
+/** The length of each object. */
+export type Lengths = readonly number[] | Uint32Array;
 
 export interface PackRows {
   readonly packId: string;
@@ -254,7 +259,8 @@ function parseBlock(reader: ByteReader, bytes: Uint8Array, how: "checked" | "sal
 }
 
 function checkedBlock(block: BlockRow): BlockRow {
-  const total = block.lengths.reduce((sum, length) => sum + length, 0);
+  let total = 0;
+  for (const length of block.lengths) total += length;
   if (total !== block.rawLength || total > blockBytesMax) throw new FormatError("a block's objects do not fill it");
   return block;
 }
@@ -293,25 +299,57 @@ export function decodeIndex(bytes: Uint8Array): PackRows {
     rawLength: reader.u32(),
     count: reader.u32(),
   }));
-  // One string for all ids: slices of it are cheap, which is what makes loading thousands of indexes cheap.
-  const hex = reader.bytes(count * 32).toString("hex");
-  const lengths = reader.bytes(count * 4);
+  // In a buffer of their own each lies where words do.
+  const digests = Buffer.from(new Uint8Array(reader.bytes(count * 32)).buffer);
+  const lengths = new Uint32Array(count);
+  for (let i = 0; i < count; i++) lengths[i] = reader.u32();
   const deltas = heads.reduce((sum, head) => sum + (hasBases(head.codec) ? head.count : 0), 0);
   if (reader.left !== deltas * 32 + 32) throw new FormatError("its length does not fit its counts");
   let at = 0;
-  const blocks = heads.map(({ count: objects, ...head }) => {
-    if (objects === 0 || objects > blockObjectsMax || at + objects > count) throw new FormatError("a block is wrong");
-    const row: BlockRow = {
-      ...head,
-      ids: Array.from({ length: objects }, (_, i) => hex.slice((at + i) * 64, (at + i + 1) * 64)),
-      lengths: Array.from({ length: objects }, (_, i) => lengths.readUInt32BE((at + i) * 4)),
-      ...(hasBases(head.codec) ? { bases: Array.from({ length: objects }, () => reader.digest()) } : {}),
-    };
-    at += objects;
+  const blocks = heads.map((head): BlockRow => {
+    const end = at + head.count;
+    if (end === at || head.count > blockObjectsMax || end > count) throw new FormatError("a block is wrong");
+    const bases = hasBases(head.codec) ? Array.from({ length: head.count }, () => reader.digest()) : undefined;
+    const row = new IndexRow(head, digests.subarray(at * 32, end * 32), lengths.subarray(at, end), bases);
+    at = end;
     return checkedBlock(row);
   });
   if (at !== count) throw new FormatError("objects are left over");
   return { packId, packBytes, blocks };
+}
+
+/** Most ids of an index are never needed as text, and making it would be most of the work of loading one. */
+class IndexRow implements BlockRow {
+  readonly codec: number;
+  readonly offset: number;
+  readonly storedLength: number;
+  readonly rawLength: number;
+  readonly digests: Buffer;
+  readonly lengths: Uint32Array;
+  readonly bases: readonly ObjectId[] | undefined;
+  #ids: readonly ObjectId[] | undefined;
+
+  constructor(
+    head: Pick<BlockRow, "codec" | "offset" | "storedLength" | "rawLength">,
+    digests: Buffer,
+    lengths: Uint32Array,
+    bases: readonly ObjectId[] | undefined,
+  ) {
+    this.codec = head.codec;
+    this.offset = head.offset;
+    this.storedLength = head.storedLength;
+    this.rawLength = head.rawLength;
+    this.digests = digests;
+    this.lengths = lengths;
+    this.bases = bases;
+  }
+
+  get ids(): readonly ObjectId[] {
+    this.#ids ??= Array.from({ length: this.lengths.length }, (_, i) =>
+      this.digests.toString("hex", i * 32, (i + 1) * 32),
+    );
+    return this.#ids;
+  }
 }
 
 /** The digest that packs and indexes of every version end with; only when it holds is the version believed. */
