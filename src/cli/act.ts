@@ -78,9 +78,12 @@ async function perform(context: Context, place: Place, deed: Deed, workspace: Wo
   const receipt = await workspace.apply(plan, { signal: context.signal });
   if (context.globals.json) await context.document(plan.action, place.root, receiptDocument(receipt));
   else {
-    const namesSafety = plan.action === "restore" || plan.window.length > 0 || shown.turn?.kind === "command";
+    const namesSafety = plan.action === "restore" || plan.unproven.length > 0;
     await context.report(
-      receiptText(receipt, { lines: shown.lines, gone: shown.gone, style: context.style, namesSafety }),
+      receiptText(receipt, {
+        ...{ lines: shown.lines, gone: shown.gone, style: context.style, namesSafety },
+        raced: receipt.conflicts.slice(plan.conflicts.length),
+      }),
     );
   }
   return exitCodeOfReceipt(receipt, plan);
@@ -184,7 +187,7 @@ async function reportNothing(
   if (context.globals.json) {
     const nothing: RestorePlan = plan ?? {
       ...{ action: action.kind, passedOver: [], writes: [], deletes: [], kept: [], conflicts: [], omitted: [] },
-      ...{ foreign: [], window: [] },
+      ...{ foreign: [], unproven: [], window: [] },
     };
     await context.document(action.kind, place.root, planDocument(nothing, refused ? "refused" : "nothing", dryRun));
   } else {

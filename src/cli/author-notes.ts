@@ -4,6 +4,9 @@ import type { ChangedBy } from "../workspace/index.js";
 import { fit } from "./columns.js";
 import { oneLine } from "./spelling.js";
 
+/** U1: what a process left behind may have been written by someone else meanwhile. */
+export const unproven = "in the window, not proven ours";
+
 /** Columns of a command: enough to tell it from others beside it. */
 const commandMax = 40;
 

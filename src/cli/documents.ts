@@ -225,11 +225,18 @@ export const receiptDocument = (receipt: RestoreReceipt): object => ({
   reverse: receipt.reverse,
 });
 
-const common = (plan: Pick<RestorePlan, "kept" | "conflicts" | "omitted" | "passedOver" | "headMoved">): object => ({
+const common = (
+  plan: Pick<RestoreReceipt, "kept" | "conflicts" | "omitted" | "passedOver" | "foreign" | "unproven" | "headMoved">,
+): object => ({
   kept: plan.kept,
-  conflicts: plan.conflicts.map(({ path, by }) => ({ path, by: author(by) })),
+  conflicts: plan.conflicts.map(({ path, by, storedAs }) => ({
+    ...{ path, by: author(by) },
+    ...(storedAs === undefined ? {} : { storedAs }),
+  })),
   omitted: plan.omitted,
   passedOver: plan.passedOver,
+  foreign: plan.foreign,
+  unproven: plan.unproven,
   ...(plan.headMoved === undefined ? {} : { headMoved: plan.headMoved }),
 });
 

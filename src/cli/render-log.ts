@@ -29,7 +29,7 @@ export function logText(
 ): string {
   const shown = rows.slice(0, view.limit);
   const lines = [
-    header(history, view),
+    header(history, rows, view),
     ...(shown.length === 0 ? [] : ["", ...table(shown, view)]),
     ...(rows.length > shown.length
       ? [
@@ -45,14 +45,22 @@ export function logText(
   return lines.map((line) => `${line}\n`).join("");
 }
 
-function header(history: Pick<RootHistory, "root" | "checkpoints">, { home, style, stored }: LogView): string {
+/** Counts the sessions that stand in the rows: one that only took something back is told with what it took back. */
+function header(
+  history: Pick<RootHistory, "root" | "checkpoints">,
+  rows: readonly LogRow[],
+  { home, style, stored }: LogView,
+): string {
   const facts = [
-    count(new Set(history.checkpoints.map((each) => each.sessionId)).size, "session"),
+    count(new Set(rows.map(sessionOf)).size, "session"),
     count(history.checkpoints.length, "checkpoint"),
     ...(stored === undefined ? [] : [`${bytes(stored.bytes)}${stored.shared ? " with all roots" : ""}`]),
   ];
   return `${style.bold(displayRoot(history.root, home))}   ${facts.join(", ")}`;
 }
+
+const sessionOf = (row: LogRow): SessionId =>
+  row.kind === "turn" ? row.turn.sessionId : row.kind === "fold" ? row.last.sessionId : row.checkpoint.sessionId;
 
 function table(rows: readonly LogRow[], view: LogView): string[] {
   const amountWidth = Math.max(...rows.map((row) => amountOf(row).length));

@@ -55,6 +55,18 @@ describe("a dry run", () => {
     `);
   });
 
+  test("says of each path that an agent's command changed that it is not proven ours; a command's turn is one as a whole", () => {
+    const half = plan({ deletes: [path("made")], unproven: [round, path("made")] });
+    expect(planText(shown({ plan: half }))).toContain(
+      [
+        "  restore  src/parse.js  +1 -2",
+        "  restore  src/round.js  +1 -1  in the window, not proven ours",
+        "  delete   made                 in the window, not proven ours\n",
+      ].join("\n"),
+    );
+    expect(planText(shown({ plan: half, turn: turn(1, { kind: "command" }) }))).not.toContain("not proven");
+  });
+
   test("shows deletes, what is kept and why, and counts files, not their directories", () => {
     const wide = plan({
       deletes: [path("scratch"), path("scratch/todo.txt")],
@@ -159,6 +171,16 @@ describe("a receipt", () => {
       }),
     ).toBe("2 files restored, 1 deleted, 1 conflict left alone, 1 kept. looprig redo puts them back.\n");
     expect(told({ written: [], deleted: [path("x")] })).toBe("1 file deleted. looprig redo puts it back.\n");
+  });
+
+  test("names what somebody wrote meanwhile, and where it is kept", () => {
+    const raced = [{ path: round, by: { kind: "foreign" }, storedAs: path("src/.looprig-1-2") } as const];
+    const done = receipt({ result: "partly", conflicts: raced });
+    const text = receiptText(done, { lines, gone: new Set(), style: plainStyle, namesSafety: false, raced });
+    expect(text).toBe(
+      "2 files restored, 1 conflict left alone. looprig redo puts them back.\n" +
+        "conflict: src/round.js was written meanwhile, not by looprig; that is kept as src/.looprig-1-2\n",
+    );
   });
 
   test("names the ref of what was there, where someone else may have written it", () => {

@@ -3,6 +3,7 @@ import { displayName } from "../core/index.js";
 import type { SessionId, WorkspacePath } from "../core/index.js";
 import type { RestorePlan, RestoreReceipt, RootHistory, TurnSummary } from "../workspace/index.js";
 import { count, number } from "./amounts.js";
+import { unproven } from "./author-notes.js";
 import { countCell } from "./change-lines.js";
 import type { LineCount } from "./change-lines.js";
 import { columns } from "./columns.js";
@@ -62,9 +63,10 @@ function heading({ plan, turn, sessionName, now, style }: PlanView): string {
 function pathLines(view: PlanView): readonly string[] {
   const { plan, lines, style } = view;
   const path = (each: WorkspacePath): string => displayPath(each, lines.get(each)?.entry);
+  const note = unprovenNote(view);
   const rows: Cell[][] = [
-    ...cut(plan.writes, view.listed, (each) => ["restore", path(each), countCell(lines.get(each), style)]),
-    ...cut(plan.deletes, view.listed, (each) => [{ text: "delete", paint: style.red }, path(each)]),
+    ...cut(plan.writes, view.listed, (each) => ["restore", path(each), countCell(lines.get(each), style), note(each)]),
+    ...cut(plan.deletes, view.listed, (each) => [{ text: "delete", paint: style.red }, path(each), "", note(each)]),
     ...plan.conflicts.map(({ path: each, by }): Cell[] => [
       { text: "conflict", paint: style.red },
       path(each),
@@ -80,6 +82,12 @@ function pathLines(view: PlanView): readonly string[] {
     ]),
   ];
   return columns(rows, { indent: "  " });
+}
+
+/** U1: said of single paths where the entry is not as a whole a window. A command's turn is one, and named by its command. */
+function unprovenNote({ plan, turn, style }: PlanView): (path: WorkspacePath) => Cell {
+  const paths = new Set<string>(turn?.kind === "command" ? [] : plan.unproven);
+  return (path) => ({ text: paths.has(path) ? unproven : "", paint: style.dim });
 }
 
 const keptReasons = {
@@ -282,6 +290,8 @@ export function receiptText(
     readonly gone: ReadonlySet<string>;
     readonly style: Style;
     readonly namesSafety: boolean;
+    /** Of its conflicts those that nobody knew of before: somebody wrote while it was done. */
+    readonly raced?: RestoreReceipt["conflicts"] | undefined;
   },
 ): string {
   const { written, deleted, conflicts, kept, reverse } = receipt;
@@ -301,7 +311,11 @@ export function receiptText(
     view.namesSafety && receipt.safety !== null
       ? `${view.style.dim(`What was there before is kept as ${shortRef(receipt.safety)}.`)}\n`
       : "";
-  return `${done}.${reversed}\n${safety}${notes(receipt, view.gone, view.style)}`;
+  const raced = (view.raced ?? []).map(
+    ({ path, storedAs = path }) =>
+      `${view.style.red("conflict")}: ${displayName(path)} was written meanwhile, not by looprig; that is kept as ${displayName(storedAs)}\n`,
+  );
+  return `${done}.${reversed}\n${raced.join("")}${safety}${notes(receipt, view.gone, view.style)}`;
 }
 
 const reversal = (command: string, amount: number): string =>

@@ -10,7 +10,7 @@ import type {
   TurnSummary,
 } from "../workspace/index.js";
 import { count } from "./amounts.js";
-import { callNote, noteOf, overlapNote } from "./author-notes.js";
+import { callNote, noteOf, overlapNote, unproven } from "./author-notes.js";
 import { changeLines } from "./change-lines.js";
 import type { LineCount } from "./change-lines.js";
 import { holderLine } from "./holder-line.js";
@@ -152,9 +152,6 @@ function author(
   const what = turn === undefined ? "" : `t${turn.number} ${turnTitle(turn)}, `;
   return `${what}${sessionName(by.sessionId)}${by.strength === "window" ? `, ${unproven}` : ""}${since}`;
 }
-
-/** U1: what a process left behind may have been written by someone else meanwhile. */
-const unproven = "in the window, not proven ours";
 
 function undoableSection({ undoable }: StatusData, { sessionName, style }: StatusView): readonly string[] {
   if (undoable === undefined) return [];

@@ -184,6 +184,8 @@ export interface RestorePlan {
   readonly omitted: readonly WorkspacePath[];
   /** Paths whose present bytes no record of ours explains and that would be replaced all the same (`exact`). */
   readonly foreign: readonly WorkspacePath[];
+  /** Of the paths it would touch those that changed in a window and are not proven ours (U1); their bytes are kept as `safety`. */
+  readonly unproven: readonly WorkspacePath[];
   /** Window changes in a shared root: `apply` refuses them without `includeWindow`. */
   readonly window: readonly WorkspacePath[];
   /** Set when HEAD moved between the entry and now: from, to. */
@@ -191,7 +193,13 @@ export interface RestorePlan {
 }
 
 /** What an action did. With `result` "conflict", "nothing" or "refused" nothing was written. */
-export interface RestoreReceipt extends Omit<RestorePlan, "writes" | "deletes"> {
+export interface RestoreReceipt extends Omit<RestorePlan, "writes" | "deletes" | "conflicts"> {
+  /** Those of the plan, then paths that somebody wrote while it was done: what they wrote is kept at `storedAs` (C10). */
+  readonly conflicts: readonly {
+    readonly path: WorkspacePath;
+    readonly by: ChangedBy;
+    readonly storedAs?: WorkspacePath;
+  }[];
   /** "refused": what the entry changed was not captured, so none of it can be brought back. */
   readonly result: "done" | "partly" | "conflict" | "nothing" | "refused";
   readonly written: readonly WorkspacePath[];

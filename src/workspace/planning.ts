@@ -196,6 +196,7 @@ async function planEntry(
     {
       ...base(action, tree),
       ...{ entry: entry.name, title: entry.title, entryAt: entry.at, entrySession: entry.sessionId },
+      unproven: touched(tree).filter((path) => ownAt.get(path)?.strength === "window"),
       window: touched(tree).filter((path) => needsConsent(ownAt.get(path), reader)),
       ...headMoved(reader, action.kind === "undo" ? turn?.head : turn?.endHead),
     },
@@ -239,9 +240,9 @@ async function planTowards(
     keptReason: (path) => attribution.keptReason(path),
   });
   const foreign = tree.operations.filter(({ path, expected }) => expected !== undefined && !explains(path, expected));
-  const window = tree.operations.filter(({ path, expected }) => {
+  const explained = tree.operations.flatMap(({ path, expected }) => {
     const by = expected === undefined ? undefined : attribution.explanationOf(path, expected);
-    return by !== undefined && needsConsent(by, reader);
+    return by === undefined ? [] : [by];
   });
   return publish(
     {
@@ -252,7 +253,8 @@ async function planTowards(
         ? {}
         : { entryAt: resolved.checkpoint.at, entrySession: resolved.checkpoint.sessionId }),
       foreign: foreign.map(({ path }) => path),
-      window: window.map(({ path }) => path),
+      unproven: explained.filter(({ strength }) => strength === "window").map(({ path }) => path),
+      window: explained.filter((by) => needsConsent(by, reader)).map(({ path }) => path),
       ...headMoved(reader, resolved.turn?.endHead),
     },
     { action, tree, entry: undefined, target: resolved.ref },
@@ -304,6 +306,7 @@ function base(action: RestoreAction, tree: TreePlan): Visible {
     conflicts: tree.conflicts,
     omitted: tree.omitted,
     foreign: [],
+    unproven: [],
     window: [],
   };
 }

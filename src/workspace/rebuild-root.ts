@@ -35,7 +35,7 @@ export async function rebuildRoot(owned: OwnedRoot, given: RefLike, options: Abo
   return {
     action: "restore",
     entry: resolved.checkpoint === undefined ? given : `c${resolved.checkpoint.number}`,
-    ...{ passedOver: [], kept: [], conflicts: [], omitted: [], foreign: [], window: [] },
+    ...{ passedOver: [], kept: [], conflicts: [], omitted: [], foreign: [], unproven: [], window: [] },
     ...{ result: "done", written: [], deleted: [], safety: null, reverse: null },
     checkpoint: toCheckpoint(journaled as typeof journaled & { type: "workspace-checkpointed" }, undefined),
   };

@@ -34,7 +34,7 @@ export function splitRefPath(text: string): { readonly ref: string; readonly pat
 export function resolveTurn(history: RootHistory, given: string): TurnSummary {
   const number = /^t([1-9]\d*)$/.exec(given)?.[1];
   const turn = history.turns.find((each) => each.number === Number(number));
-  if (turn === undefined) throw unknown(history, given);
+  if (turn === undefined) throw unknownTurn(history, given);
   return turn;
 }
 
@@ -52,7 +52,7 @@ function numberedCheckpoint(history: RootHistory, given: string, number: number)
 
 function turnEdge(history: RootHistory, given: string, number: number, edge: "start" | "end"): ResolvedRef {
   const turn = history.turns.find((each) => each.number === number);
-  if (turn === undefined) throw unknown(history, given);
+  if (turn === undefined) throw unknownTurn(history, given);
   const ref = edge === "start" ? turn.from : turn.to;
   if (ref === undefined) {
     throw new LooprigError("ref.unknown", `Cannot find the ${edge} of t${number}: it was not captured`, { given });
@@ -88,10 +88,19 @@ function hexPrefix(history: RootHistory, given: string): ResolvedRef {
 const newest = (history: RootHistory, ref: SnapshotRef): Checkpoint | undefined =>
   history.checkpoints.findLast((each) => each.ref === ref);
 
-function unknown(history: RootHistory, given: string): LooprigError<"ref.unknown"> {
+function unknownTurn(history: RootHistory, given: string): LooprigError<"ref.unknown"> {
+  const newestTurn = history.turns.at(-1);
+  const reach =
+    newestTurn === undefined ? "there is no turn here yet" : `the newest turn here is t${newestTurn.number}`;
+  return unknown(history, given, reach);
+}
+
+function unknown(history: RootHistory, given: string, told?: string): LooprigError<"ref.unknown"> {
   const newestNumber = history.checkpoints.at(-1)?.number;
   const reach =
-    newestNumber === undefined ? "there is no checkpoint here yet" : `the newest checkpoint here is c${newestNumber}`;
+    newestNumber === undefined
+      ? "there is no checkpoint here yet"
+      : (told ?? `the newest checkpoint here is c${newestNumber}`);
   return new LooprigError(
     "ref.unknown",
     `Cannot find ${JSON.stringify(given)} in ${history.root}: ${reach}`,

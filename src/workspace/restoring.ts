@@ -24,6 +24,7 @@ import type { PlanDetails } from "./planning.js";
 import { toJson } from "./restore-purpose.js";
 import type { RestorePurpose } from "./restore-purpose.js";
 import { applyPlan } from "./restore/apply.js";
+import type { Raced } from "./restore/clean-up.js";
 import type { PlannedOperation } from "./restore/plan.js";
 import { settlePlans } from "./settle-plans.js";
 
@@ -63,7 +64,7 @@ export async function applyToRoot(owned: OwnedRoot, plan: RestorePlan, options: 
     purpose,
     done,
     checkpoint,
-    raced.map(({ path }) => path),
+    raced,
   );
 }
 
@@ -173,11 +174,11 @@ function receipt(
   purpose: RestorePurpose,
   done: ReturnType<typeof operationsDone>,
   checkpoint: Checkpoint,
-  raced: readonly WorkspacePath[],
+  raced: readonly Raced[],
 ): RestoreReceipt {
   const { writes: _writes, deletes: _deletes, ...seen } = plan;
   const foreign: ChangedBy = { kind: "foreign" };
-  const conflicts = [...plan.conflicts, ...raced.map((path) => ({ path, by: foreign }))];
+  const conflicts = [...plan.conflicts, ...raced.map((each) => ({ ...each, by: foreign }))];
   return {
     ...seen,
     ...done,

@@ -104,7 +104,7 @@ it("names the command of exec, and in a shared root every other window that was 
   const both = (await one.changes({ since: "c1" })).find(({ path }) => path === "both");
   if (both?.by.kind !== "session" && both?.by.kind !== "other-session") throw new Error("a window explains it");
   const { sessionId, turn, overlaps = [], command, strength } = both.by;
-  expect([{ sessionId, turn }, ...overlaps].sort((a, b) => (a.turn ?? 0) - b.turn)).toEqual(
+  expect([{ sessionId, turn }, ...overlaps].sort((a, b) => (a.turn ?? 0) - (b.turn ?? 0))).toEqual(
     [...turns].sort((a, b) => a.turn - b.turn),
   );
   expect([strength, command]).toEqual(["window", expect.stringContaining("echo both > both")]);

@@ -34,7 +34,7 @@ export function plan(more: Partial<RestorePlan> = {}): RestorePlan {
   return {
     ...{ action: "undo", entry: "t1", title: "make the tests pass", entryAt: at(13, 2), entrySession: first },
     ...{ passedOver: [], writes: [path("src/parse.js"), path("src/round.js")], deletes: [] },
-    ...{ kept: [], conflicts: [], omitted: [], foreign: [], window: [] },
+    ...{ kept: [], conflicts: [], omitted: [], foreign: [], unproven: [], window: [] },
     ...more,
   };
 }
