@@ -73,6 +73,8 @@ export class OwnedRoot {
   /** Calls that were given up and may still be writing (C6). */
   #unsettled = 0;
   #directory: AttachedDirectory | undefined;
+  /** The newest checkpoint of the root, and how long our journal was then. */
+  #newest: { readonly ref: SnapshotRef | undefined; readonly head: number } | undefined;
 
   constructor(parts: {
     readonly reader: RootReader;
@@ -192,11 +194,26 @@ export class OwnedRoot {
     return { result, event };
   }
 
+  /** What was just read to be the newest checkpoint of the root. */
+  noteNewest(ref: SnapshotRef | undefined): void {
+    this.#newest = { ref, head: this.journal.head };
+  }
+
+  /**
+   * The ref of the root's newest checkpoint. It is not read again while it must be what it was: nobody else writes as long as
+   * we hold the root's lease, and our own journal has not grown.
+   */
+  async newestRef(options: Abortable = {}): Promise<SnapshotRef | undefined> {
+    if (this.rootLease !== undefined && this.#newest?.head === this.journal.head) return this.#newest.ref;
+    return (await this.reader.history(options)).checkpoints.at(-1)?.ref;
+  }
+
   /** Takes a checkpoint and journals it at once. */
   async checkpoint(request: CheckpointRequest): Promise<{ checkpoint: Checkpoint; result: CaptureResult }> {
     const { result, event } = await this.takeAlways(request);
-    const [journaled] = await this.append(event);
-    return { checkpoint: toCheckpoint(journaled as EventOf<"workspace-checkpointed">, undefined), result };
+    const journaled = (await this.append(event))[0] as EventOf<"workspace-checkpointed">;
+    this.#newest = { ref: journaled.ref, head: journaled.seq };
+    return { checkpoint: toCheckpoint(journaled, undefined), result };
   }
 
   async release(): Promise<void> {

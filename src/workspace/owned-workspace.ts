@@ -70,14 +70,14 @@ export class OwnedWorkspace extends RootView implements Workspace {
     checkLabel(options.label);
     return this.#while("checkpoint", async () => {
       using _permit = await this.#owned.coordinator.acquire({ operation: "checkpoint" }, signalOf(options));
-      const before = (await this.reader.history(signalOf(options))).checkpoints.at(-1);
+      const before = await this.#owned.newestRef(signalOf(options));
       const { checkpoint } = await this.#owned.checkpoint({
         trigger: "manual",
         label: options.label,
         signal: options.signal,
       });
       this.#own.begin(checkpoint);
-      return { ...checkpoint, unchanged: before?.ref === checkpoint.ref };
+      return { ...checkpoint, unchanged: before === checkpoint.ref };
     });
   }
 

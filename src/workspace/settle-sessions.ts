@@ -5,7 +5,7 @@
  * caller waits for it, or accepts it.
  */
 import { LooprigError, isLooprigError } from "../core/index.js";
-import type { Abortable, SessionId } from "../core/index.js";
+import type { Abortable, SessionId, SnapshotRef } from "../core/index.js";
 import type { EventOf, Journal } from "../session-store/index.js";
 import { closeTurn } from "./close-turn.js";
 import { openTurn } from "./history.js";
@@ -25,11 +25,13 @@ export interface RunningOrphan {
 export interface Orphans {
   readonly orphans: readonly SessionId[];
   readonly running: readonly RunningOrphan[];
+  /** The newest checkpoint of the root, which the same reading tells. */
+  readonly newest: SnapshotRef | undefined;
 }
 
 /** Ends the process groups of dead sessions, and names the commands of theirs that still run. */
 export async function findOrphans(reader: RootReader, options: Abortable = {}): Promise<Orphans> {
-  const { orphans } = await reader.history(options);
+  const { orphans, checkpoints } = await reader.history(options);
   const running: RunningOrphan[] = [];
   for (const sessionId of orphans) {
     const turn = openTurn((await reader.trace(sessionId, false, options)).events);
@@ -37,7 +39,7 @@ export async function findOrphans(reader: RootReader, options: Abortable = {}): 
       if (await mayRun(reader, process)) running.push({ sessionId, process });
     }
   }
-  return { orphans, running };
+  return { orphans, running, newest: checkpoints.at(-1)?.ref };
 }
 
 /**

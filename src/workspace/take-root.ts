@@ -88,7 +88,7 @@ export async function takeRoot(
   const recorded = await reader.record.read({ signal });
   const directory = attachDirectory(reader, recorded, options);
   if (directory !== undefined) undo.push(() => directory.handle.close());
-  const { orphans, running } = await findOrphans(reader, { signal });
+  const { orphans, running, newest } = await findOrphans(reader, { signal });
   if (running[0] !== undefined && options.acceptRunning !== true && reader.placement !== "shared") {
     throw commandRunning(reader, running[0]);
   }
@@ -104,6 +104,8 @@ export async function takeRoot(
   const disturbed = running.length > 0;
   const owned = new OwnedRoot({ reader, journal, rootLease, coordinator, fold, directory, disturbed });
   await announce(owned, recorded, directory, options);
+  // Settling a session may add to its journal; what settling a plan adds is in ours.
+  if (orphans.length === 0) owned.noteNewest(newest);
   undo.push(async () => {
     await owned.append({ type: "session-closed" });
   });
