@@ -354,7 +354,10 @@ export interface ErrorDetails {
   "restore.unprotected": { readonly paths: readonly string[]; readonly bytesNeeded: number };
   /** A write failed; everything done so far was taken back and the tree is as before. */
   "restore.failed": { readonly path: string; readonly operation: string; readonly errno?: string };
-  /** A write failed and so did taking it back. The plan is kept; the next command on this root goes on with it. */
+  /**
+   * A write failed and so did taking it back; or the tree is as planned, and that could not be recorded. The plan is kept: the
+   * next command on this root goes on with it, and `looprig status` tells then which of both it came to.
+   */
   "restore.unsettled": { readonly root: CanonicalRoot; readonly planId: string };
   /** The record of a restore that was cut short cannot be read, so it can be neither completed nor taken back. Nothing was changed. */
   "restore.plan_damaged": { readonly root: CanonicalRoot; readonly planId: string };

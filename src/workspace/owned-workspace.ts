@@ -29,6 +29,7 @@ import type { OwnedRoot } from "./owned-root.js";
 import { makePlan } from "./planning.js";
 import { rebuildRoot } from "./rebuild-root.js";
 import { applyToRoot } from "./restoring.js";
+import { settlePlans } from "./settle-plans.js";
 import { RootView } from "./view.js";
 
 export class OwnedWorkspace extends RootView implements Workspace {
@@ -39,6 +40,8 @@ export class OwnedWorkspace extends RootView implements Workspace {
   /** Settles when what is under way has ended, however it did. */
   #done: Promise<unknown> = Promise.resolve();
   #closed: Promise<void> | undefined;
+  /** A plan may be waiting that is to be settled before anything else is done (U9). */
+  #settleFirst = false;
 
   constructor(owned: OwnedRoot, closeStorage: () => Promise<void>) {
     super(owned.reader, async () => undefined);
@@ -196,7 +199,16 @@ export class OwnedWorkspace extends RootView implements Workspace {
 
   async #apply(plan: RestorePlan, options: Abortable): Promise<RestoreReceipt> {
     this.#own.forget();
-    return applyToRoot(this.#owned, plan, options);
+    this.#settleFirst = true;
+    const receipt = await applyToRoot(this.#owned, plan, options);
+    this.#settleFirst = false;
+    return receipt;
+  }
+
+  /** Before anything is planned, which would be a plan for a tree that is about to change. */
+  async #settle(): Promise<void> {
+    await settlePlans(this.#owned);
+    this.#settleFirst = false;
   }
 
   async #rebuild(action: RestoreAction, options: Abortable): Promise<RestoreReceipt> {
@@ -246,7 +258,8 @@ export class OwnedWorkspace extends RootView implements Workspace {
       );
     }
     this.#doing = doing;
-    const working = work();
+    // In a shared root it may be another session's, killed since this one was opened.
+    const working = this.#settleFirst || this.#owned.shared ? this.#settle().then(work) : work();
     this.#done = working.catch(() => undefined);
     try {
       return await working;

@@ -9,8 +9,8 @@
  * 5. capture of the tree it left; with `workspace-restored` in one append           – the next opener journals it
  * 6. backups and the plan's record go                                              – the next opener removes them
  */
-import { RestoreError, displayName, mintPlanId } from "../core/index.js";
-import type { Abortable, SnapshotRef, WorkspacePath } from "../core/index.js";
+import { RestoreError, displayName, isLooprigError, mintPlanId } from "../core/index.js";
+import type { Abortable, CanonicalRoot, PlanId, SnapshotRef, WorkspacePath } from "../core/index.js";
 import type { Lease } from "../storage/index.js";
 import { isSameEntry } from "../workspace-store/index.js";
 import type { CaptureResult } from "../workspace-store/index.js";
@@ -57,7 +57,9 @@ export async function applyToRoot(owned: OwnedRoot, plan: RestorePlan, options: 
     signal: options.signal,
   });
   const done = operationsDone(details.tree.operations);
-  const checkpoint = await journalRestore(owned, { planId, purpose, ...done });
+  const checkpoint = await journalRestore(owned, { planId, purpose, ...done }).catch((error: unknown) => {
+    throw unrecorded(owned.reader.root, planId, error);
+  });
   const { raced } = await applied.finish();
   return receipt(
     plan,
@@ -91,6 +93,18 @@ function assertConsent(plan: RestorePlan, { action }: PlanDetails): void {
     `Cannot ${plan.action} ${plan.entry ?? ""}: ${plan.window.length} of its paths, ${displayName(first ?? "")} first, changed while others ` +
       "could write here too and may be theirs; allow it with `includeWindow`",
     { turn: plan.entry ?? "", paths: plan.window },
+  );
+}
+
+/** After step 4 a failure cannot mean that the tree is as before: whoever goes on with the plan records what was done. */
+function unrecorded(root: CanonicalRoot, planId: PlanId, cause: unknown): unknown {
+  if (isLooprigError(cause, "workspace_root.lease_lost", "workspace_root.changed")) return cause;
+  return new RestoreError(
+    "restore.unsettled",
+    `Cannot record the restore ${planId} of "${root}": the tree is as planned, and the next command on this root puts that on record; ` +
+      "see to the cause, and do not repeat the restore",
+    { root, planId },
+    { cause },
   );
 }
 

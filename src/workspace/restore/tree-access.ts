@@ -214,9 +214,11 @@ export class TreeAccess {
         if (!this.#mayRelax(directory)) continue;
         const stats = this.stat(directory);
         if (stats?.isDirectory() !== true || (stats.mode & 0o700n) === 0o700n) continue;
-        if (!this.setMode(directory, Number(stats.mode & 0o777n) | 0o700, "directory", stats.ino)) continue;
+        // Noted first: a call that fails may have done its work all the same.
+        const before = this.relaxed.has(directory);
         this.relaxed.add(directory);
-        changed = true;
+        if (this.setMode(directory, Number(stats.mode & 0o777n) | 0o700, "directory", stats.ino)) changed = true;
+        else if (!before) this.relaxed.delete(directory);
       }
     }
     return changed;
