@@ -15,6 +15,7 @@ import type { OwnChange } from "./own-changes.js";
 import { resolveRef, resolveTurn } from "./references.js";
 import { entryDropped } from "./retention/dropped-trees.js";
 import type { TreePlan } from "./restore/plan.js";
+import { uncapturedIn } from "./uncaptured.js";
 import { planRestore, planReversal } from "./restore/planner.js";
 import type { RootReader } from "./root-reader.js";
 import { netChanges, takenBack, unstaged } from "./turn-record.js";
@@ -195,6 +196,7 @@ async function planEntry(
   return publish(
     {
       ...base(action, tree),
+      omitted: besides(tree.omitted, await unseenByTurn(turn, to, history, action)),
       ...{ entry: entry.name, title: entry.title, entryAt: entry.at, entrySession: entry.sessionId },
       unproven: touched(tree).filter((path) => ownAt.get(path)?.strength === "window"),
       window: touched(tree).filter((path) => needsConsent(ownAt.get(path), reader)),
@@ -247,6 +249,7 @@ async function planTowards(
   return publish(
     {
       ...base(action, tree),
+      omitted: besides(tree.omitted, await uncapturedIn(target, history, pathsOf(action))),
       entry: resolved.checkpoint === undefined ? action.ref : `c${resolved.checkpoint.number}`,
       ...(resolved.checkpoint?.label === undefined ? {} : { title: resolved.checkpoint.label }),
       ...(resolved.checkpoint === undefined
@@ -293,6 +296,18 @@ async function unprotected(
     { turn: name, paths: [...paths].sort(compareNames), ...(since === undefined ? {} : { since: since.name }) },
   );
 }
+
+/** A tool's own writes are on record, whatever the size of the file; a window is only the two trees around it. */
+const unseenByTurn = async (
+  turn: TurnSummary | undefined,
+  to: Tree,
+  history: FoldedHistory,
+  action: RestoreAction,
+): Promise<readonly WorkspacePath[]> =>
+  history.windows.some((window) => window.turn === turn?.number) ? uncapturedIn(to, history, pathsOf(action)) : [];
+
+const besides = (known: readonly WorkspacePath[], more: readonly WorkspacePath[]): readonly WorkspacePath[] =>
+  more.length === 0 ? known : [...new Set([...known, ...more])].sort(compareNames);
 
 type Visible = RestorePlan;
 
