@@ -210,6 +210,7 @@ export const payloads: { readonly [T in EventType]: Shape<EventPayloads[T]> } = 
     trigger,
     consistency: words({ quiescent: true, fuzzy: true }),
     completeness: words({ complete: true, partial: true }),
+    derived: optional(flag),
     label: optional(text),
     files: count,
     changed: optional(count),

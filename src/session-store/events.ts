@@ -108,6 +108,8 @@ export interface EventPayloads {
     readonly trigger: CheckpointTrigger;
     readonly consistency: "quiescent" | "fuzzy";
     readonly completeness: "complete" | "partial";
+    /** Only the paths of an undo or restore were looked at; everything else is as the checkpoint before it says (U8). */
+    readonly derived?: boolean;
     readonly label?: string;
     /** Regular files in the tree. */
     readonly files: number;

@@ -4,7 +4,7 @@
  */
 import type { BigIntStats } from "node:fs";
 import { baseName, errnoOf, mintCallId, openBelow, parentOf, parseWorkspacePath } from "../core/index.js";
-import type { Abortable, Directory, SessionId, SnapshotRef } from "../core/index.js";
+import type { Abortable, Directory, SessionId, SnapshotRef, WorkspacePath } from "../core/index.js";
 import type { NewEvent, SessionEvent } from "../session-store/index.js";
 import { fileEntryOf, isSameEntry } from "../workspace-store/index.js";
 import { parseEntryId } from "./entry-id.js";
@@ -173,6 +173,8 @@ async function countChanged(
 ): Promise<number> {
   const turn = history.turns.find((each) => each.number === number);
   if (turn === undefined) return 0;
-  const changes = await netChanges(owned.reader.store, history, turn, async () => result.tree, options);
+  const { tree } = result;
+  const present = { tree: async () => tree, lookup: (path: WorkspacePath) => tree.lookup(path) };
+  const changes = await netChanges(owned.reader.store, history, turn, present, options);
   return changes.filter((change) => entryKind(change) !== "directory").length;
 }

@@ -35,6 +35,8 @@ export interface Checkpoint {
   readonly label?: string;
   readonly consistency: "quiescent" | "fuzzy";
   readonly completeness: "complete" | "partial";
+  /** Only the paths of an undo or restore were looked at for it; everything else is as the checkpoint before it says (U8). */
+  readonly derived?: boolean;
   readonly files: number;
   /** Files and links that differ from the tree its window began with. */
   readonly changed?: number;

@@ -307,11 +307,12 @@ function endTurn(turn: Mutable<TurnSummary>, event: EventOf<"turn-done" | "turn-
 }
 
 export function toCheckpoint(event: EventOf<"workspace-checkpointed">, turn: number | undefined): Checkpoint {
-  const { ref, number, order, at, sessionId, trigger, label, consistency, completeness, files, changed, omitted } =
-    event;
+  const { ref, number, order, at, sessionId, trigger, label, consistency, completeness, derived } = event;
+  const { files, changed, omitted } = event;
   return {
     ...{ ref, number, order, at, sessionId, trigger, consistency, completeness, files, omitted },
     ...(turn === undefined ? {} : { turn }),
+    ...(derived === undefined ? {} : { derived }),
     ...(label === undefined ? {} : { label }),
     ...(changed === undefined ? {} : { changed }),
   };

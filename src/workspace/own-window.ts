@@ -8,6 +8,7 @@
  */
 import { mintCallId, mintTurnId } from "../core/index.js";
 import type { Abortable } from "../core/index.js";
+import type { CaptureResult } from "../workspace-store/index.js";
 import type { Checkpoint } from "./contracts.js";
 import type { OwnedRoot } from "./owned-root.js";
 
@@ -27,10 +28,13 @@ export class OwnWindow {
     this.#opened = undefined;
   }
 
-  /** Journals the turn, if anything changed since the checkpoint. The window is closed in any case. */
-  async close(options: Abortable = {}): Promise<void> {
+  /**
+   * Journals the turn, if anything changed since the checkpoint. The window is closed in any case. Returns the tree it ended in,
+   * so that nobody looks at it again.
+   */
+  async close(options: Abortable = {}): Promise<CaptureResult | undefined> {
     const opened = this.#opened;
-    if (opened === undefined) return;
+    if (opened === undefined) return undefined;
     using _permit = await this.#owned.coordinator.acquire({ operation: "checkpoint" }, options);
     const turnId = mintTurnId();
     const { record, clock } = this.#owned.reader;
@@ -42,7 +46,7 @@ export class OwnWindow {
       signal: options.signal,
     });
     this.forget();
-    if (event === undefined) return;
+    if (event === undefined) return result;
     const { turn, order } = await record.draw({ turn: true }, clock());
     const changed = event.changed ?? 0;
     await this.#owned.append(
@@ -54,5 +58,6 @@ export class OwnWindow {
       },
       { type: "turn-done", turnId, order, changed },
     );
+    return result;
   }
 }

@@ -8,15 +8,17 @@
  * 3. Everything that writes holds a permit of the coordinator; `assertHeld` is called right before each commit (C5).
  */
 import { SnapshotError, WorkspaceRootChangedError, displayName, invariant, isLooprigError } from "../core/index.js";
-import type { Abortable, Directory, EventId, SessionId, SnapshotRef, TurnId } from "../core/index.js";
+import type { Abortable, Directory, EventId, SessionId, SnapshotRef, TurnId, WorkspacePath } from "../core/index.js";
 import type { CheckpointTrigger, EventOf, Journal, NewEvent, SessionEvent } from "../session-store/index.js";
 import type { Lease } from "../storage/index.js";
-import type { CaptureResult } from "../workspace-store/index.js";
+import type { CaptureResult, Tree } from "../workspace-store/index.js";
 import { ChangeRecorder } from "./change-recorder.js";
 import type { Checkpoint } from "./contracts.js";
 import { entryKind } from "./file-diff.js";
 import type { OwnedCoordinator } from "./coordinator-contract.js";
 import { toCheckpoint } from "./history.js";
+import { capturedTree, changedTree, completenessOf } from "./known-tree.js";
+import type { KnownTree } from "./known-tree.js";
 import { checkRoot, identifyDirectory, storedIdentity } from "./root-identity.js";
 import type { RootIdentity } from "./root-identity.js";
 import type { RootReader } from "./root-reader.js";
@@ -38,6 +40,8 @@ export interface CheckpointRequest extends Abortable {
   readonly failureToldByCaller?: boolean | undefined;
   /** Counts the files and links that differ from this tree. */
   readonly countedFrom?: SnapshotRef | undefined;
+  /** Only some paths were looked at; the rest is as an earlier checkpoint says. */
+  readonly derived?: boolean | undefined;
   /** Refused with `capture.incomplete` when something could not be read, or would not stand still. */
   readonly complete?: boolean | undefined;
 }
@@ -178,13 +182,25 @@ export class OwnedRoot {
 
   async #takeOnce(request: CheckpointRequest): Promise<TakenCheckpoint> {
     const before = this.disturbed;
-    const result = await this.#capture(request);
+    const result = await this.capture(request);
     if (request.complete === true) assertComplete(this.reader.root, result);
     const fuzzy = request.fuzzy === true || before || this.disturbed;
-    return {
-      result,
-      event: result.ref === request.unlessEqual ? undefined : await this.#name({ ...request, fuzzy }, result),
-    };
+    return { result, event: await this.name({ ...request, fuzzy }, capturedTree(result)) };
+  }
+
+  /** `base` with these paths as they are now, put together without a walk and stored. Nothing is numbered or pinned. */
+  async derive(
+    { trigger, signal }: Pick<CheckpointRequest, "trigger" | "signal">,
+    base: KnownTree,
+    paths: readonly WorkspacePath[],
+  ): Promise<KnownTree> {
+    this.directory();
+    const { store } = this.reader;
+    const useReserve = trigger === "pre-restore";
+    const options = await this.reader.lookOptions({ signal });
+    const { tree } = await store.derive({ ...options, base: base.tree, paths, useReserve });
+    this.directory();
+    return changedTree(store, base, tree, { signal });
   }
 
   /** The same for a tree that is recorded whatever it is. */
@@ -224,7 +240,8 @@ export class OwnedRoot {
     await this.journal.close();
   }
 
-  async #capture(request: CheckpointRequest): Promise<CaptureResult> {
+  /** Stores the tree as it is. Nothing is numbered or pinned. */
+  async capture(request: Pick<CheckpointRequest, "trigger" | "signal">): Promise<CaptureResult> {
     this.directory();
     const record = await this.reader.record.read(request);
     const result = await this.reader.store.capture({
@@ -239,21 +256,29 @@ export class OwnedRoot {
     return result;
   }
 
-  async #name(request: CheckpointRequest, result: CaptureResult): Promise<NewEvent<"workspace-checkpointed">> {
-    const { trigger, turnId, label, cause, countedFrom, owner = this.sessionId } = request;
-    const changed = countedFrom === undefined ? undefined : await this.#countChanges(countedFrom, result);
+  /**
+   * Numbers and pins a tree that the store holds; the caller journals the event. Undefined for one that is `unlessEqual`. Rejects
+   * with `snapshot.object_missing` when a collection was faster than the pin.
+   */
+  async name(
+    request: CheckpointRequest & { readonly unlessEqual?: undefined },
+    known: KnownTree,
+  ): Promise<NewEvent<"workspace-checkpointed">>;
+  async name(request: CheckpointRequest, known: KnownTree): Promise<NewEvent<"workspace-checkpointed"> | undefined>;
+  async name(request: CheckpointRequest, known: KnownTree): Promise<NewEvent<"workspace-checkpointed"> | undefined> {
+    const { trigger, turnId, label, cause, countedFrom, unlessEqual, derived, owner = this.sessionId } = request;
+    const { tree, files, omitted } = known;
+    if (tree.ref === unlessEqual) return undefined;
+    const changed = countedFrom === undefined ? undefined : await this.#countChanges(countedFrom, tree);
     const { checkpoint: number, order } = await this.reader.record.draw({ checkpoint: true }, this.reader.clock());
-    await this.reader.store.pin({ owner, id: `c${number}` }, [result.ref]);
+    await this.reader.store.pin({ owner, id: `c${number}` }, [tree.ref]);
     return {
       type: "workspace-checkpointed",
-      ref: result.ref,
-      number,
-      order,
-      trigger,
+      ...{ ref: tree.ref, number, order, trigger },
       consistency: request.fuzzy === true || this.shared ? "fuzzy" : "quiescent",
-      completeness: result.completeness,
-      files: result.files,
-      omitted: countByClass(result.omitted),
+      completeness: completenessOf(known),
+      ...{ files, omitted },
+      ...(derived === true ? { derived } : {}),
       ...(label === undefined ? {} : { label }),
       ...(changed === undefined ? {} : { changed }),
       ...(turnId === undefined ? {} : { turnId }),
@@ -261,9 +286,9 @@ export class OwnedRoot {
     };
   }
 
-  async #countChanges(from: SnapshotRef, result: CaptureResult): Promise<number> {
+  async #countChanges(from: SnapshotRef, to: Tree): Promise<number> {
     let count = 0;
-    for await (const change of this.reader.store.diff(await this.reader.store.open(from), result.tree)) {
+    for await (const change of this.reader.store.diff(await this.reader.store.open(from), to)) {
       if (entryKind(change) !== "directory") count++;
     }
     return count;
@@ -291,10 +316,4 @@ function assertComplete(root: string, { completeness, omitted }: CaptureResult):
     `Cannot capture "${root}" completely: ${displayName(first?.path ?? "")} is ${first?.class ?? "missing"}; make it readable and still`,
     { paths },
   );
-}
-
-function countByClass(omitted: CaptureResult["omitted"]): { readonly [cls: string]: number } {
-  const counts: Record<string, number> = {};
-  for (const { class: cls } of omitted) counts[cls] = (counts[cls] ?? 0) + 1;
-  return counts;
 }

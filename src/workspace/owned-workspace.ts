@@ -2,6 +2,7 @@
 import path from "node:path";
 import { LooprigError, SessionBusyError, isLooprigError, signalOf } from "../core/index.js";
 import type { Abortable, SessionId } from "../core/index.js";
+import type { CaptureResult } from "../workspace-store/index.js";
 import { checkExec, invalid } from "./capture-rules.js";
 import { canonicalPath } from "./canonical-path.js";
 import { Attribution } from "./attribution.js";
@@ -27,6 +28,7 @@ import { inWindow } from "./turn-record.js";
 import { OwnWindow } from "./own-window.js";
 import type { OwnedRoot } from "./owned-root.js";
 import { makePlan } from "./planning.js";
+import { PresentRoot } from "./present-root.js";
 import { rebuildRoot } from "./rebuild-root.js";
 import { applyToRoot } from "./restoring.js";
 import { settlePlans } from "./settle-plans.js";
@@ -87,13 +89,11 @@ export class OwnedWorkspace extends RootView implements Workspace {
   override async plan(action: RestoreAction, options: Abortable = {}): Promise<RestorePlan> {
     if (this.#owned.missing) return super.plan(action, options);
     this.#owned.directory();
-    // What this program did by itself becomes a turn first, so that a plan can take it back and `apply` finds it there.
-    if (action.kind !== "redo") await this.#while("plan", () => this.#own.close(options));
-    return super.plan(action, options);
+    return this.#while("plan", () => this.#planNow(action, signalOf(options)));
   }
 
   async apply(plan: RestorePlan, options: Abortable = {}): Promise<RestoreReceipt> {
-    return this.#while(plan.action, () => this.#apply(plan, options));
+    return this.#while(plan.action, () => this.#apply(plan, { ...signalOf(options), fresh: false }));
   }
 
   async undo(options: Abortable & UndoOptions = {}): Promise<RestoreReceipt> {
@@ -176,7 +176,7 @@ export class OwnedWorkspace extends RootView implements Workspace {
     const action: RestoreAction = { kind: "undo", turn: `t${number}`, includeWindow: options.includeWindow };
     try {
       const plan = await this.#planNow(action, signalOf(options));
-      return { undone: (await this.#apply(plan, signalOf(options))).result === "done" };
+      return { undone: (await this.#apply(plan, { ...signalOf(options), fresh: true })).result === "done" };
     } catch (error) {
       if (isLooprigError(error)) return { undone: false, undoFailure: error };
       throw error;
@@ -186,28 +186,37 @@ export class OwnedWorkspace extends RootView implements Workspace {
   async #do(action: RestoreAction, options: Abortable): Promise<RestoreReceipt> {
     return this.#while(action.kind, async () => {
       if (this.#owned.missing) return this.#rebuild(action, options);
-      if (action.kind !== "redo") await this.#own.close(options);
-      return this.#apply(await this.#planNow(action, options), options);
+      return this.#apply(await this.#planNow(action, options), { ...options, fresh: true });
     });
   }
 
   async #planNow(action: RestoreAction, options: Abortable): Promise<RestorePlan> {
     this.#owned.directory();
-    const [history, present] = [await this.reader.history(options), await this.reader.tree("now", options)];
+    // What this program did by itself becomes a turn first, so that a plan can take it back and `apply` finds it there.
+    const captured = action.kind === "redo" ? undefined : await this.#own.close(options);
+    const history = await this.reader.history(options);
+    const present = new PresentRoot(this.reader, options, async () => captured ?? (await this.#captureBefore(options)));
     return makePlan(this.reader, action, { history, present, asker: this.sessionId }, options);
   }
 
-  async #apply(plan: RestorePlan, options: Abortable): Promise<RestoreReceipt> {
-    this.#own.forget();
-    this.#settleFirst = true;
-    const receipt = await applyToRoot(this.#owned, plan, options);
-    this.#settleFirst = false;
-    return receipt;
+  /** Stored at once: it is what the plan would write over (U4). */
+  async #captureBefore(options: Abortable): Promise<CaptureResult> {
+    using _permit = await this.#owned.coordinator.acquire({ operation: "checkpoint" }, options);
+    return await this.#owned.capture({ trigger: "pre-restore", ...options });
   }
 
-  /** Before anything is planned, which would be a plan for a tree that is about to change. */
+  async #apply(plan: RestorePlan, options: Abortable & { readonly fresh: boolean }): Promise<RestoreReceipt> {
+    this.#own.forget();
+    try {
+      return await applyToRoot(this.#owned, plan, options);
+    } catch (error) {
+      this.#settleFirst = true;
+      throw error;
+    }
+  }
+
   async #settle(): Promise<void> {
-    await settlePlans(this.#owned);
+    if (!this.#owned.missing) await settlePlans(this.#owned);
     this.#settleFirst = false;
   }
 

@@ -5,13 +5,23 @@
 import { LooprigError, RestoreError, compareNames, parseWorkspacePath } from "../core/index.js";
 import type { Abortable, SessionId, SnapshotRef, WorkspacePath } from "../core/index.js";
 import type { UndoEntryName } from "../session-store/index.js";
-import type { Tree, TreeChange, TreeEntry } from "../workspace-store/index.js";
+import type { PresentPaths, Tree, TreeChange, TreeEntry } from "../workspace-store/index.js";
 import { Attribution } from "./attribution.js";
 import { invalid } from "./capture-rules.js";
-import type { RedoOptions, RestoreAction, RestorePlan, TurnSummary, UndoEntry, UndoOptions } from "./contracts.js";
+import type {
+  Checkpoint,
+  RedoOptions,
+  RestoreAction,
+  RestorePlan,
+  TurnSummary,
+  UndoEntry,
+  UndoOptions,
+} from "./contracts.js";
 import { readGitHead } from "./git-head.js";
 import type { FoldedHistory } from "./history.js";
 import type { OwnChange } from "./own-changes.js";
+import { pathsOfTree } from "./present-root.js";
+import type { PresentRoot, Seen } from "./present-root.js";
 import { resolveRef, resolveTurn } from "./references.js";
 import { entryDropped } from "./retention/dropped-trees.js";
 import type { TreePlan } from "./restore/plan.js";
@@ -20,10 +30,10 @@ import { planRestore, planReversal } from "./restore/planner.js";
 import type { RootReader } from "./root-reader.js";
 import { netChanges, takenBack, unstaged } from "./turn-record.js";
 
-/** What a plan is made from: the history, the tree as it is now, and the session that asks, if one does. */
+/** What a plan is made from: the history, the root as it is now, and the session that asks, if one does. */
 export interface PlanBasis {
   readonly history: FoldedHistory;
-  readonly present: Tree;
+  readonly present: PresentRoot;
   readonly asker: SessionId | undefined;
 }
 
@@ -34,6 +44,9 @@ export interface PlanDetails {
   readonly entry: UndoEntry | undefined;
   /** What a restore goes towards. */
   readonly target: SnapshotRef | undefined;
+  readonly seen: Seen;
+  /** The newest checkpoint of the root when the plan was made. */
+  readonly newest: Checkpoint | undefined;
 }
 
 const details = new WeakMap<RestorePlan, PlanDetails>();
@@ -75,7 +88,7 @@ async function planUndo(
   for (const name of candidates(history, action.session)) {
     const turn = turnNamed(history, name);
     if (turn !== undefined && !turn.protected) throw await unprotected(reader, turn, history, options);
-    const entry = entryNamed(name, basis);
+    const entry = await entryNamed(name, basis);
     if (entry === undefined || entry.state === "undone") continue;
     if (mayHaveChanged(entry, turn, history)) {
       const plan = await planEntry(reader, action, entry, basis, options);
@@ -87,7 +100,7 @@ async function planUndo(
     }
     passedOver.push(name);
   }
-  return nothing(action, passedOver);
+  return nothing(action, basis, passedOver);
 }
 
 /** Whether a look at its trees is worth it: most turns that changed nothing are known by their record. */
@@ -119,7 +132,7 @@ async function undoNamed(
 ): Promise<RestorePlan> {
   const turn = resolveTurn(basis.history, given);
   if (!turn.protected) throw await unprotected(reader, turn, basis.history, options);
-  const entry = entryNamed(given, basis);
+  const entry = await entryNamed(given, basis);
   if (entry === undefined) {
     throw new LooprigError(
       "ref.unknown",
@@ -129,7 +142,7 @@ async function undoNamed(
       },
     );
   }
-  if (entry.state === "undone") return nothing(action, []);
+  if (entry.state === "undone") return nothing(action, basis);
   return planEntry(reader, action, entry, basis, options);
 }
 
@@ -142,21 +155,21 @@ async function planRedo(
   const entry = basis.history.redoable
     .map((name) => basis.history.entries.find((each) => each.name === name))
     .findLast((each) => each !== undefined && (action.session === undefined || each.sessionId === action.session));
-  return entry === undefined ? nothing(action, []) : planEntry(reader, action, entry, basis, options);
+  return entry === undefined ? nothing(action, basis) : planEntry(reader, action, entry, basis, options);
 }
 
 /**
  * The entry of that name. A turn whose session was killed is settled by whoever next takes the root for writing; until then
  * it is foreseen as that will make it: from its baseline to the tree that is there now.
  */
-function entryNamed(name: string, { history, present }: PlanBasis): UndoEntry | undefined {
+async function entryNamed(name: string, { history, present }: PlanBasis): Promise<UndoEntry | undefined> {
   const entry = history.entries.find((each) => each.name === name);
   const turn = entry === undefined ? turnNamed(history, name) : undefined;
   if (turn?.state !== "unsettled" || turn.from === undefined) return entry;
   const { number, sessionId, order, startedAt, input, from } = turn;
   return {
     ...{ name: `t${number}`, kind: "turn", sessionId, order, at: startedAt, title: input },
-    ...{ state: "applied", from, to: present.ref },
+    ...{ state: "applied", from, to: (await present.tree()).ref },
   };
 }
 
@@ -170,29 +183,34 @@ async function planEntry(
 ): Promise<RestorePlan> {
   const { history, present, asker } = basis;
   if (entry.dropped !== undefined) throw entryDropped(action.kind, entry.name, entry.dropped);
-  const from = await reader.store.open(entry.from, options);
-  const to = entry.to === present.ref ? present : await reader.store.open(entry.to, options);
   const turn = turnNamed(history, entry.name);
-  const own =
-    turn === undefined ? undefined : await netChanges(reader.store, history, turn, async () => present, options);
+  const own = turn === undefined ? undefined : await netChanges(reader.store, history, turn, present, options);
+  // An unsettled turn ends in the tree that is there now, which no store need hold.
+  const opened = (ref: SnapshotRef): Promise<Tree> =>
+    turn?.state === "unsettled" && ref === entry.to ? present.tree() : reader.store.open(ref, options);
+  const [from, to] = [await opened(entry.from), await opened(entry.to)];
   const ownAt = new Map(own?.map((change) => [change.path, change]));
   // Conflicts name whoever came later, and whoever wrote at the same time.
   const since = Math.min(entry.order, ...(own ?? []).map(({ openOrder }) => openOrder)) - 1;
   const attribution = await Attribution.load(reader.store, history, since, options);
   const taken = action.kind === "redo" ? takenBack(history, entry.name) : undefined;
-  const tree = await planReversal({
-    changes: only(taken, own ?? unstaged(history, reader.store.diff(from, to, options))),
-    present,
-    direction: action.kind,
-    onConflict: "skip",
-    paths: pathsOf(action),
-    wanted: action.kind === "undo" ? from : to,
-    overlaps: (path) => {
-      const change = ownAt.get(path);
-      return change === undefined ? undefined : attribution.overlapping(change, entry.sessionId);
-    },
-    whoChanged: (path, now) => attribution.by(path, now, asker),
-  });
+  const planned = (seen: PresentPaths): Promise<TreePlan> =>
+    planReversal({
+      changes: only(taken, own ?? unstaged(history, reader.store.diff(from, to, options))),
+      present: seen,
+      direction: action.kind,
+      onConflict: "skip",
+      paths: pathsOf(action),
+      wanted: action.kind === "undo" ? from : to,
+      overlaps: (path) => {
+        const change = ownAt.get(path);
+        return change === undefined ? undefined : attribution.overlapping(change, entry.sessionId);
+      },
+      whoChanged: (path, now) => attribution.by(path, now, asker),
+    });
+  // What is on record is looked at path by path (U4); what only a window tells of, and who else wrote in it, needs a walk.
+  const isRecorded = turn?.state !== "unsettled" && own?.every(({ kind }) => kind === "paths") !== false;
+  const tree = isRecorded ? await present.look(planned) : await planned(pathsOfTree(await present.tree()));
   return publish(
     {
       ...base(action, tree),
@@ -202,7 +220,7 @@ async function planEntry(
       window: touched(tree).filter((path) => needsConsent(ownAt.get(path), reader)),
       ...headMoved(reader, action.kind === "undo" ? turn?.head : turn?.endHead),
     },
-    { action, tree, entry, target: undefined },
+    { action, tree, entry, target: undefined, ...seenBy(basis) },
   );
 }
 
@@ -225,15 +243,16 @@ async function planTowards(
   basis: PlanBasis,
   options: Abortable,
 ): Promise<RestorePlan> {
-  const { history, present } = basis;
+  const { history } = basis;
   const resolved = resolveRef(history, action.ref);
-  if (resolved.ref === "now") return nothing(action, []);
+  if (resolved.ref === "now") return nothing(action, basis);
+  const present = await basis.present.tree();
   const target = await reader.store.open(resolved.ref, options);
   const attribution = await Attribution.load(reader.store, history, resolved.checkpoint?.order ?? 0, options);
   const explains = (path: WorkspacePath, now: TreeEntry): boolean => attribution.explains(path, now);
   const tree = await planRestore({
     changes: unstaged(history, reader.store.diff(present, target, options)),
-    present,
+    present: pathsOfTree(present),
     wanted: target,
     paths: pathsOf(action),
     explains,
@@ -260,7 +279,7 @@ async function planTowards(
       window: explained.filter((by) => needsConsent(by, reader)).map(({ path }) => path),
       ...headMoved(reader, resolved.turn?.endHead),
     },
-    { action, tree, entry: undefined, target: resolved.ref },
+    { action, tree, entry: undefined, target: resolved.ref, ...seenBy(basis) },
   );
 }
 
@@ -328,8 +347,16 @@ function base(action: RestoreAction, tree: TreePlan): Visible {
 
 const emptyTree: TreePlan = { operations: [], kept: [], conflicts: [], omitted: [], writes: [], deletes: [] };
 
-const nothing = (action: RestoreAction, passedOver: readonly UndoEntryName[]): RestorePlan =>
-  publish({ ...base(action, emptyTree), passedOver }, { action, tree: emptyTree, entry: undefined, target: undefined });
+const nothing = (action: RestoreAction, basis: PlanBasis, passedOver: readonly UndoEntryName[] = []): RestorePlan =>
+  publish(
+    { ...base(action, emptyTree), passedOver },
+    { action, tree: emptyTree, entry: undefined, target: undefined, ...seenBy(basis) },
+  );
+
+const seenBy = ({ present, history }: PlanBasis): Pick<PlanDetails, "seen" | "newest"> => ({
+  seen: present.seen,
+  newest: history.checkpoints.at(-1),
+});
 
 function publish(plan: Visible, more: PlanDetails): RestorePlan {
   const frozen = Object.freeze({ ...plan });

@@ -3,17 +3,15 @@
  *
  * Order, and what a crash after each step leaves:
  * 1. commit lease of the root (C10, U9), checkpoint permit
- * 2. capture of the present tree, pinned; `workspace-checkpointed` if it is new     – one checkpoint more
- * 3. every path of the plan is what the plan expects, in that very capture          – nothing
+ * 2. what it would write over is stored (`safety`); `workspace-checkpointed` if new  – one checkpoint more
+ * 3. every path of the plan is what the plan expects, in that very tree              – nothing
  * 4. the plan is carried out (`restore/apply`), its record saying what to journal   – settled by the next opener
- * 5. capture of the tree it left; with `workspace-restored` in one append           – the next opener journals it
+ * 5. the tree it left, derived; with `workspace-restored` in one append             – the next opener journals it
  * 6. backups and the plan's record go                                              – the next opener removes them
  */
 import { RestoreError, displayName, isLooprigError, mintPlanId } from "../core/index.js";
-import type { Abortable, CanonicalRoot, PlanId, SnapshotRef, WorkspacePath } from "../core/index.js";
+import type { Abortable, CanonicalRoot, PlanId, SnapshotRef } from "../core/index.js";
 import type { Lease } from "../storage/index.js";
-import { isSameEntry } from "../workspace-store/index.js";
-import type { CaptureResult } from "../workspace-store/index.js";
 import type { ChangedBy } from "./changed-by.js";
 import { acquireCommitLease } from "./commit-section.js";
 import type { Checkpoint, RestorePlan, RestoreReceipt } from "./contracts.js";
@@ -25,10 +23,15 @@ import { toJson } from "./restore-purpose.js";
 import type { RestorePurpose } from "./restore-purpose.js";
 import { applyPlan } from "./restore/apply.js";
 import type { Raced } from "./restore/clean-up.js";
-import type { PlannedOperation } from "./restore/plan.js";
+import { takeSafety } from "./safety.js";
 import { settlePlans } from "./settle-plans.js";
 
-export async function applyToRoot(owned: OwnedRoot, plan: RestorePlan, options: Abortable): Promise<RestoreReceipt> {
+/** `fresh`: the plan was made in this very call, under whatever keeps others of this session from writing. */
+export async function applyToRoot(
+  owned: OwnedRoot,
+  plan: RestorePlan,
+  { fresh, ...options }: Abortable & { readonly fresh: boolean },
+): Promise<RestoreReceipt> {
   const details = detailsOf(plan);
   const refused = decideWithoutWriting(plan, details);
   if (refused !== undefined) return refused;
@@ -38,12 +41,12 @@ export async function applyToRoot(owned: OwnedRoot, plan: RestorePlan, options: 
   await settlePlans(owned, options);
   await using _commit = await commitLease(owned, options);
   using permit = await owned.coordinator.acquire({ operation: "checkpoint" }, options);
-  const before = await captureBefore(owned, options);
-  await assertProtected(details.tree.operations, before);
+  const before = await takeSafety(owned, details, { ...options, fresh });
 
   const planId = mintPlanId();
-  await owned.reader.store.pin({ owner: owned.sessionId, id: `p${planId}` }, pinned(before.ref, details));
-  const purpose = purposeOf(plan, details, before.ref);
+  const { ref: from } = before.tree;
+  await owned.reader.store.pin({ owner: owned.sessionId, id: `p${planId}` }, pinned(from, details));
+  const purpose = purposeOf(plan, details, from);
   const applied = await applyPlan({
     root: owned.directory(),
     canonicalRoot: owned.reader.root,
@@ -57,17 +60,11 @@ export async function applyToRoot(owned: OwnedRoot, plan: RestorePlan, options: 
     signal: options.signal,
   });
   const done = operationsDone(details.tree.operations);
-  const checkpoint = await journalRestore(owned, { planId, purpose, ...done }).catch((error: unknown) => {
+  const checkpoint = await journalRestore(owned, { planId, purpose, ...done }, before).catch((error: unknown) => {
     throw unrecorded(owned.reader.root, planId, error);
   });
   const { raced } = await applied.finish();
-  return receipt(
-    plan,
-    purpose,
-    done,
-    checkpoint,
-    raced,
-  );
+  return receipt(plan, purpose, done, checkpoint, raced);
 }
 
 /** The receipt of a plan that is not carried out: nothing to do, or conflicts that stop it. */
@@ -116,53 +113,6 @@ function commitLease(owned: OwnedRoot, options: Abortable): Promise<Lease> {
     "restore",
     options,
   );
-}
-
-/** Step 2. A tree that is the newest checkpoint's needs no checkpoint of its own. */
-async function captureBefore(owned: OwnedRoot, options: Abortable): Promise<CaptureResult> {
-  const newest = (await owned.reader.history(options)).checkpoints.at(-1);
-  const { result, event } = await owned.take({
-    trigger: "pre-restore",
-    unlessEqual: newest?.ref,
-    signal: options.signal,
-  });
-  if (event !== undefined) await owned.append(event);
-  return result;
-}
-
-/**
- * Step 3. Only what the capture just stored may be overwritten (U4): a path that it had to leave out is not protected, and
- * one that is not what the plan expects has moved.
- */
-async function assertProtected(operations: readonly PlannedOperation[], { tree }: CaptureResult): Promise<void> {
-  const unprotected: PlannedOperation[] = [];
-  const moved: WorkspacePath[] = [];
-  for (const operation of operations) {
-    const present = await tree.lookup(operation.path);
-    if (present?.kind === "omitted") unprotected.push(operation);
-    else if (!isSameEntry(operation.expected, present)) moved.push(operation.path);
-  }
-  if (unprotected.length > 0) {
-    const paths = unprotected.map(({ path }) => path);
-    const bytesNeeded = unprotected.reduce(
-      (sum, { expected }) => sum + (expected?.kind === "file" ? expected.size : 0),
-      0,
-    );
-    throw new RestoreError(
-      "restore.unprotected",
-      `Cannot restore: the present bytes of ${paths.length} of its paths, ${displayName(paths[0] ?? "")} first, could not be stored first; ` +
-        "make them readable and still, or leave them out",
-      { paths, bytesNeeded },
-    );
-  }
-  if (moved.length > 0) {
-    throw new RestoreError(
-      "restore.tree_moved",
-      `Cannot restore: ${moved.length} of its paths, ${displayName(moved[0] ?? "")} first, changed since the plan was made; make a new plan`,
-      { paths: moved },
-      { retryable: true },
-    );
-  }
 }
 
 /** Everything a crash in the middle needs: the bytes to go back to and the bytes to go on to. */

@@ -8,11 +8,19 @@ import { createSessionStore } from "../session-store/index.js";
 import type { Placement, SessionEvent, SessionStore } from "../session-store/index.js";
 import type { Storage } from "../storage/index.js";
 import { createWorkspaceStore } from "../workspace-store/index.js";
-import type { CaptureProgress, CaptureRules, ScanResult, Tree, WorkspaceStore } from "../workspace-store/index.js";
+import type {
+  CaptureProgress,
+  CaptureRules,
+  PresentPaths,
+  ScanResult,
+  Tree,
+  WorkspaceStore,
+} from "../workspace-store/index.js";
 import { captureRules } from "./capture-rules.js";
 import type { CaptureSettings } from "./contracts.js";
 import { foldHistory } from "./history.js";
 import type { FoldedHistory, SessionTrace } from "./history.js";
+import { foldingIn } from "./name-folding.js";
 import { checkRecordedRoot, identify, identityFromStored } from "./root-identity.js";
 import { RootRecord } from "./root-record.js";
 import { createPlanStore } from "./restore/plan-store.js";
@@ -50,6 +58,7 @@ export class RootReader {
   readonly onProgress: ((progress: CaptureProgress) => void) | undefined;
   readonly #adoptRoot: boolean;
   readonly #kept: KeptStore;
+  #foldsNames: boolean | undefined;
 
   constructor(options: ReaderOptions) {
     const { storage, root, fileSystem = nodeFileSystem, clock = () => new Date() } = options;
@@ -104,6 +113,20 @@ export class RootReader {
   async scan(options: Abortable = {}): Promise<ScanResult> {
     await this.#assertSame(options);
     return this.store.scan({ ...(await this.scanOptions(options)), ...options });
+  }
+
+  /** Asks with what stands at single paths now, found as by a scan and without a walk. Throws as `scan` does. */
+  async look<T>(work: (present: PresentPaths) => Promise<T>, options: Abortable = {}): Promise<T> {
+    await this.#assertSame(options);
+    return this.store.look(await this.lookOptions(options), work);
+  }
+
+  async lookOptions(options: Abortable = {}) {
+    if (this.#foldsNames === undefined) {
+      const folding = foldingIn(this.fileSystem, this.root);
+      this.#foldsNames = folding.case || folding.composition;
+    }
+    return { ...(await this.scanOptions(options)), foldsNames: this.#foldsNames, signal: options.signal };
   }
 
   async scanOptions(options: Abortable = {}) {

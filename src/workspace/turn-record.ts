@@ -1,7 +1,7 @@
 /** From what the journals say of a turn to the changes that are its own: recorded writes, and what differs in its windows. */
 import { isLooprigError, parseWorkspacePath } from "../core/index.js";
-import type { Abortable } from "../core/index.js";
-import type { Tree, TreeChange, WorkspaceStore } from "../workspace-store/index.js";
+import type { Abortable, WorkspacePath } from "../core/index.js";
+import type { Tree, TreeChange, TreeEntry, WorkspaceStore } from "../workspace-store/index.js";
 import type { TurnSummary } from "./contracts.js";
 import { parseEntryId } from "./entry-id.js";
 import type { UndoEntryName } from "../session-store/index.js";
@@ -19,7 +19,14 @@ export const changesOf = ({ changes, order, finished }: RecordedWrite): readonly
 type Span = Pick<Window, "openOrder" | "closeOrder" | "strength" | "uncertain">;
 type WindowSpan = Span & Pick<Window, "from" | "to">;
 
-const unreadable = [
+/** The tree as it is now; `tree` may be a walk, `lookup` looks at one path. */
+export interface Present {
+  tree(): Promise<Tree>;
+  lookup(path: WorkspacePath): Promise<TreeEntry | undefined>;
+}
+
+/** By which a tree says that it cannot be read any more. */
+export const unreadable = [
   "snapshot.unknown",
   "snapshot.dropped",
   "snapshot.object_missing",
@@ -69,7 +76,7 @@ export async function netChanges(
   store: WorkspaceStore,
   history: FoldedHistory,
   turn: TurnSummary,
-  present: () => Promise<Tree>,
+  present: Present,
   options: Abortable = {},
 ): Promise<readonly OwnChange[]> {
   const unsettled = turn.state === "unsettled";
@@ -77,12 +84,12 @@ export async function netChanges(
   const unsure = own.some(({ finished }) => !finished);
   // Of a turn that was undone the tree as it is now tells nothing; what was taken back had happened.
   const taken = turn.undone === undefined ? undefined : takenBack(history, `t${turn.number}`);
-  // Looking at it is a walk: only when its answer matters.
-  const now = unsettled || (unsure && taken === undefined) ? await present() : undefined;
+  // A walk: only when its answer matters.
+  const now = unsettled ? await present.tree() : undefined;
   const changes = own.flatMap(changesOf);
   const spans: readonly WindowSpan[] = [
     ...history.windows.filter((window) => window.turn === turn.number),
-    ...(now !== undefined && unsettled ? foreseen(history, turn, now) : []),
+    ...(now === undefined ? [] : foreseen(history, turn, now)),
   ];
   for (const span of spans) {
     const from = await store.open(span.from, options);
@@ -90,7 +97,8 @@ export async function netChanges(
     for await (const change of unstaged(history, store.diff(from, to, options))) changes.push(inWindow(change, span));
   }
   if (taken !== undefined) return composeChanges(changes.filter(({ path, finished }) => finished || taken.has(path)));
-  return composeChanges(now === undefined ? changes : await withoutUndone(changes, (path) => now.lookup(path)));
+  if (now === undefined && !unsure) return composeChanges(changes);
+  return composeChanges(await withoutUndone(changes, (path) => (now ?? present).lookup(path)));
 }
 
 function foreseen(history: FoldedHistory, turn: TurnSummary, present: Tree): readonly WindowSpan[] {

@@ -22,6 +22,7 @@ import type { ReadSide } from "./file-diff.js";
 import type { FoldedHistory } from "./history.js";
 import { readLiveFile } from "./live-file.js";
 import { makePlan } from "./planning.js";
+import { PresentRoot } from "./present-root.js";
 import { parsePurpose } from "./restore-purpose.js";
 import { resolveRef, resolveTurn } from "./references.js";
 import { holderOf } from "./root-holder.js";
@@ -86,9 +87,8 @@ export class RootView implements WorkspaceView {
     const paths = asked.paths?.map((path) => parseWorkspacePath(path));
     const sides: [ReadSide, ReadSide] = [this.#side(span.from), this.#side(span.to)];
     if (turn !== undefined && turn !== "none") {
-      const own = await netChanges(this.reader.store, history, turn, () => this.reader.tree("now", { signal }), {
-        signal,
-      });
+      const present = new PresentRoot(this.reader, { signal });
+      const own = await netChanges(this.reader.store, history, turn, present, { signal });
       for (const { path, before, after } of own) {
         if (paths?.some((chosen) => isWithin(path, chosen)) === false) continue;
         // What somebody wrote over since is shown as it ended up: the turn's own bytes may be in no tree.
@@ -135,7 +135,8 @@ export class RootView implements WorkspaceView {
   }
 
   async plan(action: RestoreAction, options: Abortable = {}): Promise<RestorePlan> {
-    const [history, present] = [await this.reader.history(options), await this.reader.tree("now", options)];
+    const history = await this.reader.history(options);
+    const present = new PresentRoot(this.reader, options);
     return makePlan(this.reader, action, { history, present, asker: this.asker() }, options);
   }
 

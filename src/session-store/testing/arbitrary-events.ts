@@ -104,7 +104,7 @@ const payloads: { readonly [T in EventType]: fc.Arbitrary<EventPayloads[T]> } = 
     { order: count, changed: count, reason: text },
     { head: text },
   ),
-  "workspace-checkpointed": record<EventPayloads["workspace-checkpointed"], "label" | "changed">(
+  "workspace-checkpointed": record<EventPayloads["workspace-checkpointed"], "label" | "changed" | "derived">(
     {
       ref,
       number: count,
@@ -115,7 +115,7 @@ const payloads: { readonly [T in EventType]: fc.Arbitrary<EventPayloads[T]> } = 
       files: count,
       omitted: fc.dictionary(text, count, { noNullPrototype: true }),
     },
-    { label: text, changed: count },
+    { label: text, changed: count, derived: fc.boolean() },
   ),
   "checkpoint-failed": fc.record({ trigger, code: text }),
   "workspace-changed": fc.oneof(

@@ -9,18 +9,17 @@
 import { compareNames, components, isWithin, parentOf, rootPath } from "../../core/index.js";
 import type { WorkspacePath } from "../../core/index.js";
 import { isSameEntry } from "../../workspace-store/index.js";
-import type { Tree, TreeChange, TreeEntry } from "../../workspace-store/index.js";
+import type { PresentPaths, Tree, TreeChange, TreeEntry } from "../../workspace-store/index.js";
 import type { ChangedBy } from "../changed-by.js";
 import type { KeptReason, PlannedEntry, PlannedOperation, TreePlan } from "./plan.js";
 import { makeConsistent } from "./structure.js";
 import type { Obstacle } from "./structure.js";
 
 type Changes = Iterable<TreeChange> | AsyncIterable<TreeChange>;
-type PresentTree = Pick<Tree, "lookup" | "list">;
 
 interface PlanOptions {
   /** The tree as it is now. */
-  readonly present: PresentTree;
+  readonly present: PresentPaths;
   /** Only these paths and what lies below them. */
   readonly paths?: readonly WorkspacePath[] | undefined;
   /** Tells the modes of directories that have to be made and are not part of `changes`; without it they are 0o755. */
@@ -118,7 +117,7 @@ const keptFor = (by: ChangedBy): KeptReason => (by.kind === "session" ? "not-emp
 
 /** A plan being made. */
 class Draft {
-  readonly #present: PresentTree;
+  readonly #present: PresentPaths;
   readonly #paths: readonly WorkspacePath[] | undefined;
   readonly #operations = new Map<WorkspacePath, PlannedOperation>();
   readonly #kept = new Map<WorkspacePath, KeptReason>();
@@ -126,7 +125,7 @@ class Draft {
   /** Whether a directory is left out, or lies in one that is. */
   readonly #leftOut = new Map<WorkspacePath, boolean>();
 
-  constructor(present: PresentTree, paths: readonly WorkspacePath[] | undefined) {
+  constructor(present: PresentPaths, paths: readonly WorkspacePath[] | undefined) {
     this.#present = present;
     this.#paths = paths;
   }

@@ -5,7 +5,7 @@
  */
 import { compareNames, joinPath, parentOf, rootPath } from "../../core/index.js";
 import type { WorkspacePath } from "../../core/index.js";
-import type { Tree, TreeEntry } from "../../workspace-store/index.js";
+import type { PresentPaths, TreeEntry } from "../../workspace-store/index.js";
 import { isDirectory } from "./plan.js";
 import type { PlannedOperation } from "./plan.js";
 
@@ -17,7 +17,7 @@ export interface Obstacle {
 }
 
 export interface StructureOptions {
-  readonly present: Pick<Tree, "lookup" | "list">;
+  readonly present: PresentPaths;
   /** What a directory that has to be made should be like. */
   readonly wanted: (path: WorkspacePath) => Promise<TreeEntry | undefined>;
   /** Called once for each operation that is taken out. */
@@ -46,9 +46,12 @@ async function keepOccupiedDirectories(
 ): Promise<void> {
   const filled = filledBy(operations);
   const occupantOf = async (directory: WorkspacePath): Promise<Obstacle | undefined> => {
-    for (const [name, entry] of await present.list(directory)) {
+    for (const name of [...(await present.names(directory))].sort(compareNames)) {
       const path = joinPath(directory, name);
-      if (operations.get(path) === undefined) return { path, entry };
+      if (operations.get(path) !== undefined) continue;
+      const entry = await present.lookup(path);
+      // What went since it was listed stands in nobody's way.
+      if (entry !== undefined) return { path, entry };
     }
     const put = filled.get(directory);
     return put === undefined ? undefined : { path: put.path, entry: put.target, planned: true };

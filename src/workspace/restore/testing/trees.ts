@@ -6,6 +6,7 @@ import fs from "node:fs";
 import os from "node:os";
 import path from "node:path";
 import {
+  baseName,
   compareNames,
   isWithin,
   LooprigError,
@@ -17,7 +18,14 @@ import {
 } from "../../../core/index.js";
 import type { WorkspacePath } from "../../../core/index.js";
 import { contentIdOf, encodePieces, objectIdOf, pieceBytes } from "../../../workspace-store/index.js";
-import type { ContentId, Tree, TreeChange, TreeEntry, TreeId, WorkspaceStore } from "../../../workspace-store/index.js";
+import type {
+  ContentId,
+  PresentPaths,
+  TreeChange,
+  TreeEntry,
+  TreeId,
+  WorkspaceStore,
+} from "../../../workspace-store/index.js";
 
 export type Node =
   | { readonly kind: "file"; readonly text: string; readonly mode: number }
@@ -117,13 +125,13 @@ export function entryOf(node: Node | undefined): TreeEntry | undefined {
   }
 }
 
-/** The part of `Tree` that plans are made from. */
-export const treeOf = (nodes: Nodes): Pick<Tree, "lookup" | "list"> => ({
+/** What plans ask of a tree. */
+export const treeOf = (nodes: Nodes): PresentPaths => ({
   lookup: async (path) => (path === rootPath ? entryOf(directory()) : entryOf(nodes[path])),
-  list: async (path) =>
+  names: async (path) =>
     sortedPaths(nodes)
       .filter((name) => parentOf(name) === path)
-      .map((name) => [path === "" ? name : name.slice(path.length + 1), entryOf(nodes[name] as Node)] as const),
+      .map((name) => baseName(name)),
 });
 
 /** What `WorkspaceStore.diff` says of two trees. */
