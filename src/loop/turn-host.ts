@@ -33,8 +33,11 @@ export interface TurnHost {
   keep?(callId: CallId, text: string): string | undefined;
   /** Not awaited; must not throw. */
   live(part: LivePart): void;
-  /** Before each call of the model, retries not counted; `step` from 1. */
-  beforeModelCall?(step: number): Promise<void>;
+  /**
+   * Before each call of the model, retries not counted; `step` from 1. Resolves with events that the session journaled
+   * meanwhile and that the model is to hear of in this call: what another session restored beneath the turn (U8).
+   */
+  beforeModelCall?(step: number): Promise<readonly NewEvent[]>;
   /** After `step-done` is durable. */
   afterStep?(step: number): Promise<void>;
   /**

@@ -14,7 +14,10 @@ describe("a turn", () => {
         await Promise.resolve();
         order.push(...typesOf(events));
       },
-      beforeModelCall: async (step) => void order.push(`model ${step}`),
+      beforeModelCall: async (step) => {
+        order.push(`model ${step}`);
+        return [];
+      },
       afterStep: async (step) => void order.push(`after ${step}`),
     });
     const tool = fakeTool("Echo", () => {

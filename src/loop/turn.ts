@@ -87,7 +87,7 @@ export async function runTurn(options: TurnOptions): Promise<TurnOutcome> {
     switch (decision.do) {
       case "call-model": {
         if (signal.aborted) return { status: "interrupted", reason: interruptReason(signal), ...soFar() };
-        await host.beforeModelCall?.(decision.step);
+        run.hear((await host.beforeModelCall?.(decision.step)) ?? []);
         const reply = await run.callModel(decision.closing);
         step = newStep(reply);
         finish = step.finish;
@@ -195,6 +195,11 @@ class TurnRun {
     );
   }
 
+  /** Events that are on record already. */
+  hear(events: readonly NewEvent[]): void {
+    this.#conversation = withEvents(this.#conversation, events, this.#options.loopId);
+  }
+
   message(content: readonly AssistantPart[], finish: string): NewEvent {
     return { type: "step-started", model: this.#model, content, finish };
   }
@@ -226,6 +231,6 @@ class TurnRun {
     const { loopId, turnId, host } = this.#options;
     const stamped = events.map((event) => ({ ...event, loopId, turnId, stepId }));
     await host.journal(stamped);
-    this.#conversation = withEvents(this.#conversation, stamped, loopId);
+    this.hear(stamped);
   }
 }

@@ -10,7 +10,7 @@ import type { RootReader } from "../workspace/index.js";
 
 export interface Noticed {
   readonly records: readonly EventOf<"workspace-restored">[];
-  /** To be appended before the next turn begins. */
+  /** To be appended before the next turn, or the next step of the one that runs, begins. */
   readonly events: readonly NewEvent[];
 }
 

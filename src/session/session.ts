@@ -12,7 +12,7 @@
 import { LooprigError, WorkspaceUnavailableError, mintTurnId, onAbort, raceAbort } from "../core/index.js";
 import type { Abortable, LoopId, SessionId } from "../core/index.js";
 import { withEvents } from "../loop/index.js";
-import type { Journal, SessionEvent } from "../session-store/index.js";
+import type { Journal, NewEvent, SessionEvent } from "../session-store/index.js";
 import type { Workspace } from "../workspace/index.js";
 import type { Boundaries } from "./boundaries.js";
 import type { ProgressFeed } from "./capture-progress.js";
@@ -260,7 +260,7 @@ export class RunningSession implements Session {
     if (resumed === undefined) await this.#learnOfRestores();
     // Bound here: input goes to the loop that is active when its turn begins.
     const actor = loops.get(resumed?.loop ?? this.#active) as LoopActor;
-    const finished = await runner.run(submission, actor, signal);
+    const finished = await runner.run(submission, actor, () => this.#learnOfRestores(), signal);
     if (fault.code !== undefined) this.#endQueue(({ turn: each }) => each.end(this.#lost(each, this.#refusal())));
     if (!this.#interrupted && this.#queue.length > 0) {
       // An interrupt that comes from here on is for none of the two turns.
@@ -285,12 +285,13 @@ export class RunningSession implements Session {
   }
 
   /** In a shared root other sessions undo and restore beside this one: its loops hear of it before they go on (U8). */
-  async #learnOfRestores(): Promise<void> {
+  async #learnOfRestores(): Promise<readonly NewEvent[]> {
     const { restores, tree, journal } = this.#parts;
-    if (restores === undefined || tree?.owned.shared !== true) return;
+    if (restores === undefined || tree?.owned.shared !== true) return [];
     const { records, events } = await restores.look();
     for (const { written, deleted } of records) this.#forget([...written, ...deleted]);
     await journal.append(events);
+    return events;
   }
 
   #forget(paths: readonly string[]): void {

@@ -69,11 +69,19 @@ export class TurnRunner {
     this.#turns = parts.turns;
   }
 
-  /** Rejects when the turn could not be begun, or its end could not be recorded. */
-  async run({ turn, input, resumed }: Submission, actor: LoopActor, signal: AbortSignal): Promise<FinishedTurn> {
+  /**
+   * Rejects when the turn could not be begun, or its end could not be recorded. `learn` is asked between the steps for what
+   * was put on record beneath the turn.
+   */
+  async run(
+    { turn, input, resumed }: Submission,
+    actor: LoopActor,
+    learn: () => Promise<readonly NewEvent[]>,
+    signal: AbortSignal,
+  ): Promise<FinishedTurn> {
     const of = { turnId: turn.id, loopId: actor.loopId };
     const window = resumed === undefined ? await this.#begin(turn, input, of) : resumed.window;
-    const outcome = await this.#outcome(turn, actor, { window, open: resumed?.open }, signal);
+    const outcome = await this.#outcome(turn, actor, { window, open: resumed?.open, learn }, signal);
     this.#parts.gates.clear();
     const { captured } = await this.#end(of, outcome, window);
     return { result: toResult(turn.id, outcome), captured };
@@ -94,11 +102,19 @@ export class TurnRunner {
   async #outcome(
     turn: LiveTurn,
     { definition, loopId, tools, conversation, outputs }: LoopActor,
-    { window, open }: { readonly window: TurnWindow | undefined; readonly open: OpenTurn | undefined },
+    {
+      window,
+      open,
+      learn,
+    }: {
+      readonly window: TurnWindow | undefined;
+      readonly open: OpenTurn | undefined;
+      readonly learn: () => Promise<readonly NewEvent[]>;
+    },
     signal: AbortSignal,
   ): Promise<TurnOutcome> {
     const { progress, timer } = this.#parts;
-    const host = this.#host(turn, { turnId: turn.id, loopId }, outputs);
+    const host = this.#host(turn, { turnId: turn.id, loopId }, outputs, learn);
     try {
       if (open === undefined && window !== undefined) {
         this.#parts.owned?.directory();
@@ -137,7 +153,12 @@ export class TurnRunner {
     return this.#parts.boundaries.pass("turn-done", [...closed.events, end]);
   }
 
-  #host(turn: LiveTurn, of: TurnOf, outputs: LoopActor["outputs"]): TurnHost {
+  #host(
+    turn: LiveTurn,
+    of: TurnOf,
+    outputs: LoopActor["outputs"],
+    learn: () => Promise<readonly NewEvent[]>,
+  ): TurnHost {
     const { journal, gates, owned, boundaries } = this.#parts;
     return {
       journal: async (events) => {
@@ -147,7 +168,11 @@ export class TurnRunner {
       live: (part: LivePart) => turn.live({ ...part, turnId: turn.id }),
       keep: (callId, text) => outputs?.keep(callId, text),
       approve: (call, interrupted) => gates.ask(call, of, interrupted),
-      beforeModelCall: async () => void owned?.directory(),
+      beforeModelCall: async (step) => {
+        owned?.directory();
+        // What there was before the turn was told before its input.
+        return step === 1 ? [] : learn();
+      },
       afterStep: async () => this.#assertSound(),
       abandoned: ({ callId, settled }) => {
         owned?.coordinator.revoke(callId);

@@ -190,6 +190,48 @@ describe("U8: every loop is told which paths changed beneath it", () => {
     expect(model.prompts[2]?.match(foreignNote)).toHaveLength(1);
   });
 
+  it("in the middle of its turn, between two steps, and has to read again what it saw there", async () => {
+    await using place = new Playground();
+    place.write({ f: "0\n" });
+    const { tool: wait, begun, go } = waiter();
+    const model = recordingModel([
+      {
+        calls: [
+          { tool: "Read", input: { file_path: "f" } },
+          { tool: "Wait", input: {} },
+        ],
+      },
+      { calls: [{ tool: "Write", input: { file_path: "f", content: "mine\n" } }] },
+      { text: "I see." },
+    ]);
+    await using other = await (
+      await rigOn(place, { steps: [wrote("f", "1\n"), { text: "Mine." }], placement: "shared" })
+    ).startSession();
+    await (
+      await other.submit("write")
+    ).done;
+    await using session = await (
+      await rigOn(place, { model, tools: [fileTools(), wait], placement: "shared" })
+    ).startSession();
+    const turn = await session.submit("read, and write");
+    await begun.reached;
+    // Away and back again: the bytes are the ones it read, and still it is told.
+    expect((await other.workspace.undo({ includeWindow: true })).result).toBe("done");
+    expect((await other.workspace.redo()).result).toBe("done");
+    expect(place.read("f")).toBe("1\n");
+    go.reach();
+    expect(await turn.done).toMatchObject({ status: "done", text: "I see." });
+    expect(model.prompts[0]?.match(foreignNote)).toBeNull();
+    expect(model.prompts[1]?.match(foreignNote)).toHaveLength(2);
+    const events = await journalOf(await place.storage(), session.id);
+    expect(only(events, "restore-noticed")).toMatchObject([{ action: "undo" }, { action: "redo" }]);
+    expect(only(events, "tool-done").at(-1)).toMatchObject({ name: "Write", data: { code: "file.stale" } });
+    expect(place.read("f")).toBe("1\n");
+    // Each stays where it was told.
+    const told = (at: number): readonly unknown[] => JSON.parse(model.prompts.at(at) ?? "[]") as readonly unknown[];
+    expect(told(-1).slice(0, told(-2).length)).toEqual(told(-2));
+  });
+
   it("of a restore of thousands of paths, with a bounded list", async () => {
     await using place = new Playground();
     const many = Object.fromEntries(Array.from({ length: 300 }, (_, i) => [`many/f${i}`, `${i}`]));
