@@ -7,27 +7,30 @@ import type { World } from "./effects.js";
 export const errnos = ["ENOSPC", "EIO", "EACCES", "EROFS", "EDQUOT", "EMFILE"] as const;
 export type Errno = (typeof errnos)[number];
 
+export interface Refusal {
+  readonly at: number;
+  readonly errno: Errno;
+  readonly forever?: boolean;
+  readonly of?: "everything" | "files";
+}
+
 export class FailingDisk {
   readonly world: World;
   #failed: string | undefined;
   #mended = false;
 
-  /** Refuses the effect with that number, and with `forever` all that follow. */
-  constructor({
-    at,
-    errno,
-    forever = false,
-  }: {
-    readonly at: number;
-    readonly errno: Errno;
-    readonly forever?: boolean;
-  }) {
+  /**
+   * Refuses the effect with that number, and with `forever` all that follow; with "files" no transaction, as where the root
+   * lies on another disk than the store.
+   */
+  constructor({ at, errno, forever = false, of = "everything" }: Refusal) {
     this.world = countEffects(({ number, name }) => {
-      if (this.#mended || number < at || (number > at && !forever)) return;
+      const transaction = name.includes(".");
+      if (this.#mended || number < at || (number > at && !forever) || (of === "files" && transaction)) return;
       this.#failed ??= name;
       const error = Object.assign(new Error(`${errno}: ${name}`), { code: errno });
       // What SQLite meets has been put into words by the storage.
-      throw name.includes(".") ? storageFailure(error, name, "state", nodeFileSystem) : error;
+      throw transaction ? storageFailure(error, name, "state", nodeFileSystem) : error;
     });
   }
 
