@@ -36,8 +36,8 @@ const { values } = parseArgs({
 const names = values.all ? Object.keys(trees) : namesFrom("--trees", values.trees, Object.keys(trees));
 const runs = wholeNumber("--runs", values.runs);
 
-const { captureFirst, captureUnchanged, captureEdited, undo, materialize, grow, overwrite } = operation;
-const common = [captureFirst, captureUnchanged, captureEdited, undo, materialize];
+const { captureFirst, captureUnchanged, captureEdited, undo, restore, materialize, grow, overwrite } = operation;
+const common = [captureFirst, captureUnchanged, captureEdited, undo, restore, materialize];
 /** What each tree is for. */
 const plans = {
   small: [...common, grow],

@@ -72,6 +72,24 @@ export async function undo(bench) {
   await catchUp(bench);
 }
 
+/** Back to the newest capture, over what somebody edited since. Each subject has the edits to itself. */
+export async function restore(bench) {
+  for (let round = 0; round < bench.rounds; round++) {
+    for (const kind of inTurn(bench, "restore", round)) {
+      const { subject } = bench.subjects.get(kind.key);
+      if (subject.restore === undefined) continue;
+      await subject.capture();
+      const takeBack = editTwelve(bench.tree, `restore-${kind.key}-${round}`);
+      await untilOld(bench);
+      await measure(bench, "restore", kind, round, () => subject.restore());
+      // Not everybody takes away what was added.
+      takeBack();
+      await untilOld(bench);
+    }
+  }
+  await catchUp(bench);
+}
+
 export async function materialize(bench) {
   for (let round = 0; round < bench.heavyRounds; round++) {
     for (const kind of inTurn(bench, "materialize", round)) {

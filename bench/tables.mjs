@@ -6,6 +6,7 @@ export const operations = {
   unchanged: "capture, nothing changed",
   edited: "capture after 10 edited, 1 added, 1 deleted",
   undo: "undo of those 12",
+  restore: "restore of those 12, made by somebody else",
   materialize: "materialize into an empty directory",
   overwrite: "capture after 1 MiB overwritten in 1 GiB",
 };

@@ -38,6 +38,17 @@ function commandOverNode(limit) {
   };
 }
 
+/** A restore costs little more than the one look at the tree that it cannot do without. */
+const restoreOverCapture = (factor) => ({
+  ...{ operation: "restore", trees: ["repo", "mono"], subject: "workspace", limit: factor },
+  wanted: `≤ ${factor} × a capture of it, nothing changed`,
+  measure: (samples) => {
+    const [own, capture] = ["restore", "unchanged"].map((each) => seriesOf(samples, each, "workspace", "ms"));
+    return own.size === 0 || capture.size === 0 ? undefined : median(own.values()) / median(capture.values());
+  },
+  show: (measured) => `${measured.toFixed(2)} ×`,
+});
+
 /** At most `limit`, in the worst round of any of these operations. */
 const ceiling = (title, { trees, subject, of, value, limit, show }) => ({
   ...{ title, trees, subject, limit, show, wanted: `≤ ${show(limit)}` },
@@ -60,6 +71,7 @@ export const targets = [
   ratio("unchanged", texts, "git", 0.6),
   commandOverNode(150),
   ratio("edited", texts, "git", 0.65),
+  restoreOverCapture(1.5),
   ratio("materialize", texts, "git", 0.55),
   ratio("materialize", texts, "copy", 1.3),
   ratio("growth", ["repo"], "git", 0.3, "bytes"),

@@ -14,6 +14,18 @@ export const git = {
   open,
 };
 
+/** Writes every file anew, whatever differs: the way of most tools. */
+export const gitCheckout = {
+  key: "git-checkout",
+  title: "git, `checkout-index -a -f`",
+  version: () => versionOf("git"),
+  only: ["restore"],
+  open: (place) => {
+    const { capture, restoreAll } = open(place);
+    return { capture, restore: restoreAll };
+  },
+};
+
 function open({ tree, store }) {
   const environment = { ...process.env, GIT_DIR: store, GIT_CONFIG_GLOBAL: "/dev/null", GIT_CONFIG_NOSYSTEM: "1" };
   const call = (...args) => run("git", args, { cwd: tree, env: { ...environment, GIT_WORK_TREE: tree } });
@@ -41,6 +53,18 @@ function open({ tree, store }) {
         capture();
         call("read-tree", "-m", "-u", newest, target);
         newest = target;
+      }),
+    restore: () =>
+      timed(() => {
+        const target = newest;
+        capture();
+        call("read-tree", "-m", "-u", newest, target);
+        newest = target;
+      }),
+    restoreAll: () =>
+      timed(() => {
+        call("read-tree", newest);
+        call("checkout-index", "-a", "-f");
       }),
     materialize: (dest) =>
       timed(() => {

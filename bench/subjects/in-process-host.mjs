@@ -54,6 +54,7 @@ function hostEngine() {
 function hostWorkspace() {
   let storage;
   let workspace;
+  let newest;
   const open = async () => {
     storage = await openLocalStorage({ dir: store });
   };
@@ -66,12 +67,17 @@ function hostWorkspace() {
     open,
     /** Opening a workspace takes its first capture. */
     first: () => measureInProcess(() => takeRoot(true)),
-    capture: () => measureInProcess(async () => void (await workspace.checkpoint())),
+    capture: () => measureInProcess(async () => void (newest = (await workspace.checkpoint()).ref)),
     turn: async (argv) => void (await workspace.exec(argv, { stdio: "ignore", everyMs: 0 })),
     undo: () =>
       measureInProcess(async () => {
         const { result } = await workspace.undo();
         if (result !== "done") throw new Error(`undo ended with "${result}"`);
+      }),
+    restore: () =>
+      measureInProcess(async () => {
+        const { result } = await workspace.restore(newest);
+        if (result !== "done") throw new Error(`restore ended with "${result}"`);
       }),
     materialize: (dest) => measureInProcess(async () => void (await workspace.materialize("last", dest))),
     rest: async () => {

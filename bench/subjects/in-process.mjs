@@ -19,7 +19,7 @@ const layer = (key, title, methods) => (build) => ({
 
 export const engineOf = layer("engine", "looprig engine, in process", ["first", "capture", "materialize"]);
 export const workspaceOf = layer("workspace", "looprig workspace, in process", [
-  ...["first", "capture", "turn", "undo", "materialize"],
+  ...["first", "capture", "turn", "undo", "restore", "materialize"],
 ]);
 
 async function open(key, { tree, store, dist }, methods) {

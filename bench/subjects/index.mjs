@@ -12,6 +12,7 @@
  *   capture()           captures it again, whatever happened since
  *   turn(argv)          runs a command that edits the tree as one undoable step; not measured
  *   undo()              takes the last turn back
+ *   restore()           makes the tree what the newest capture says
  *   materialize(dest)   writes the newest capture into a directory that does not exist
  *   apart              files of the store that are not counted as its size
  *   rest()              brings the store to rest, so that its size can be measured
@@ -20,7 +21,7 @@
  */
 import { borg } from "./borg.mjs";
 import { commandOf, nodeStart } from "./command.mjs";
-import { git } from "./git.mjs";
+import { git, gitCheckout } from "./git.mjs";
 import { engineOf, workspaceOf } from "./in-process.mjs";
 import { copy, find } from "./limits.mjs";
 import { restic } from "./restic.mjs";
@@ -29,7 +30,7 @@ import { tarGzip, tarZstd } from "./tar.mjs";
 /** Those that are installed here, with their versions, and the names of those that are not. */
 export function findKinds(build) {
   const ours = [engineOf(build), workspaceOf(build), commandOf(build)];
-  const all = [...ours, git, restic, borg, tarGzip, tarZstd, copy, find, nodeStart];
+  const all = [...ours, git, gitCheckout, restic, borg, tarGzip, tarZstd, copy, find, nodeStart];
   const versions = new Map(all.map((kind) => [kind, kind.version()]));
   const present = all.filter((kind) => versions.get(kind) !== undefined);
   if (!present.includes(git)) throw new Error("git is not installed: without it there is nothing to compare with");
