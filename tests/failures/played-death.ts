@@ -8,18 +8,22 @@ import type { Storage } from "../../src/storage/index.js";
 import { countEffects } from "./effects.js";
 import type { World } from "./effects.js";
 
+function writeHalf([fd, buffer, offset, length, position]: Parameters<FileSystem["write"]>): void {
+  nodeFileSystem.write(fd, buffer, offset, length >> 1, position);
+}
+
 class Dead extends Error {
   override readonly name = "Dead";
 }
 
-/** Dies right before the effect with that number. */
+/** Dies right before the effect with that number; `torn`: in the middle of it, if it is a write. */
 export class PlayedDeath implements Disposable {
   readonly world: World;
   #dead = false;
   readonly #open = new Set<number>();
   readonly #storages: Storage[] = [];
 
-  constructor(at: number) {
+  constructor(at: number, { torn = false }: { readonly torn?: boolean } = {}) {
     const tracked: FileSystem = {
       ...nodeFileSystem,
       open: (...args) => {
@@ -36,8 +40,11 @@ export class PlayedDeath implements Disposable {
       if (this.#dead && name !== "close") throw new Dead(`dead before effect ${at}`);
     };
     const world = countEffects(
-      ({ number, name }) => {
-        if (number === at) this.#dead = true;
+      ({ number, name, args }) => {
+        if (number === at) {
+          this.#dead = true;
+          if (torn && name === "write") writeHalf(args as Parameters<FileSystem["write"]>);
+        }
         assertAlive(name);
       },
       assertAlive,

@@ -67,13 +67,13 @@ it("settling that dies, or that the disk refuses, is settled to the same end", {
   using _ = withoutPrivileges(place.dir, place.root);
   const scene = await Scene.of("undo", small, place);
   for (const [told, make] of await waitingPlans(scene)) {
-    for (let at = 7; ; at += thorough ? 1 : 37) {
+    for (let at = 7; ; at += thorough ? 1 : 59) {
       await make();
       using death = new PlayedDeath(at);
       if (!(await death.befalls((world) => settle(scene, world)))) break;
       await expectSettled(scene, `${told}, then dead before effect ${at}`, { buried: false });
     }
-    for (let at = 9; ; at += thorough ? 2 : 43) {
+    for (let at = 9; ; at += thorough ? 2 : 61) {
       await make();
       const disk = new FailingDisk({ at, errno: errnos[at % errnos.length] ?? "EIO", forever: at % 3 === 0 });
       const failure: unknown = await settle(scene, disk.world).catch((error: unknown) => error);

@@ -8,15 +8,17 @@
 import fs from "node:fs";
 import path from "node:path";
 import { expect, it } from "vitest";
-import { interceptFileSystem, mintSessionId, nodeFileSystem, parseWorkspacePath } from "../../src/core/index.js";
+import { mintSessionId, parseWorkspacePath } from "../../src/core/index.js";
 import type { FileSystem, SnapshotRef } from "../../src/core/index.js";
 import { openLocalStorage } from "../../src/storage-local/index.js";
 import { createWorkspaceStore } from "../../src/workspace-store/index.js";
 import type { CollectReport } from "../../src/workspace-store/index.js";
+import { PlayedDeath } from "../failures/played-death.js";
 import { Playground } from "../playground.js";
 import { startProcess } from "../processes.js";
 import { bytesOf } from "./awkward-trees.js";
 import { listing } from "./listing.js";
+import { bytesIn, copyState, effectsOf } from "./state-copies.js";
 
 const soak = process.env["LOOPRIG_SOAK"] === "1";
 const playStride = soak ? 1 : 7;
@@ -61,35 +63,16 @@ async function prepare(): Promise<Scene> {
       await store.keep([{ path: parseWorkspacePath("a"), bytes, mode: 0o644 }]);
     }
   }
-  const twin = copy(place, pristine, "twin");
-  let effects = 0;
-  const counting = interceptFileSystem(nodeFileSystem, ({ effect }) => {
-    if (effect) effects++;
-  });
-  const report = await collectIn(twin, counting);
-  expect(report.freed.packs).toBeGreaterThan(report.repacked.packs);
-  expect(report.repacked.packs).toBeGreaterThan(2);
+  const twin = copyState(place, pristine, "twin");
+  let report: CollectReport | undefined;
+  const { length: effects } = await effectsOf(async (fileSystem) => (report = await collectIn(twin, fileSystem)));
+  expect(report?.freed.packs).toBeGreaterThan(report?.repacked.packs ?? 0);
+  expect(report?.repacked.packs).toBeGreaterThan(2);
   return { place, pristine, kept, effects, undisturbed: bytesBelow(twin) };
 }
 
-function copy(place: Playground, from: string, name: string): string {
-  const to = path.join(place.dir, name);
-  fs.rmSync(to, { recursive: true, force: true });
-  fs.cpSync(from, to, { recursive: true, preserveTimestamps: true });
-  return to;
-}
-
 /** What lies in the store, and what was never published in it. */
-function bytesBelow(state: string): number {
-  return ["blobs", "tmp"]
-    .flatMap((part) =>
-      fs
-        .readdirSync(path.join(state, part), { recursive: true, encoding: "utf8" })
-        .map((name) => path.join(state, part, name)),
-    )
-    .map((file) => fs.statSync(file))
-    .reduce((sum, stats) => sum + (stats.isFile() ? stats.size : 0), 0);
-}
+const bytesBelow = (state: string): number => bytesIn(state, ["blobs", "tmp"]);
 
 async function expectWhole({ place, kept }: Scene, state: string, told: string): Promise<void> {
   await using storage = await openLocalStorage({ dir: state });
@@ -105,23 +88,8 @@ async function expectWhole({ place, kept }: Scene, state: string, told: string):
 }
 
 /** Lets `effects` effects pass, half of the next one if that is a write and `torn` is set, and nothing after it. */
-function dyingAfter(effects: number, torn: boolean): FileSystem {
-  let count = 0;
-  const dead = (): never => {
-    throw new Error("played death");
-  };
-  return interceptFileSystem(nodeFileSystem, ({ name, args, effect }) => {
-    // The kernel closes what a dead process had open.
-    if (name === "close") return;
-    if (count > effects) dead();
-    if (!effect || ++count <= effects) return;
-    if (torn && name === "write") {
-      const [fd, buffer, offset, length, position] = args as Parameters<FileSystem["write"]>;
-      nodeFileSystem.write(fd, buffer, offset, length >> 1, position);
-    }
-    dead();
-  });
-}
+const dyingAfter = (effects: number, torn: boolean): FileSystem =>
+  new PlayedDeath(effects + 1, { torn }).world.fileSystem;
 
 it("dying at an effect, or in the middle of a write, costs nothing later", { timeout: 600_000 }, async () => {
   const scene = await prepare();
@@ -130,7 +98,7 @@ it("dying at an effect, or in the middle of a write, costs nothing later", { tim
   for (const torn of soak ? [false, true] : [false]) {
     for (let effects = 0; effects < scene.effects; effects += playStride) {
       const told = `death after effect ${effects} of ${scene.effects}${torn ? ", torn" : ""}`;
-      const state = copy(place, scene.pristine, "state");
+      const state = copyState(place, scene.pristine, "state");
       await collectIn(state, dyingAfter(effects, torn)).catch(() => died++);
       await expectWhole(scene, state, told);
       await collectIn(state);
@@ -151,7 +119,7 @@ it(
     await using place = scene.place;
     for (let last = 3; last <= scene.effects; last += killStride) {
       const told = `killed at effect ${last} of ${scene.effects}`;
-      const state = copy(place, scene.pristine, "state");
+      const state = copyState(place, scene.pristine, "state");
       const { signal } = await startProcess("tests/processes/killed-collection.ts", [state, String(last)]).ended;
       expect(signal, told).toBe("SIGKILL");
       await expectWhole(scene, state, told);

@@ -3,19 +3,20 @@
  * still verifies, the next capture is right and uses what was stored, and the store is as large as if nothing had happened.
  *
  * Death is played in this process at every effect (nothing reaches the disk any more), and real at every thirtieth:
- * SIGKILL to a process of its own. `LOOPRIG_SOAK=1` kills at each one, and in a tree of several packs.
+ * SIGKILL to a process of its own. `LOOPRIG_SOAK=1` kills at each one, and plays death in a tree of several packs.
  */
 import fs from "node:fs";
 import path from "node:path";
 import { expect, it } from "vitest";
-import { interceptFileSystem, nodeFileSystem } from "../../src/core/index.js";
 import type { FileSystem, SnapshotRef } from "../../src/core/index.js";
 import { openLocalStorage } from "../../src/storage-local/index.js";
 import { createWorkspaceStore } from "../../src/workspace-store/index.js";
+import { PlayedDeath } from "../failures/played-death.js";
 import { Playground } from "../playground.js";
 import { startProcess } from "../processes.js";
 import { bytesOf } from "./awkward-trees.js";
 import { listing } from "./listing.js";
+import { bytesIn, copyState, effectsOf, turningPoints } from "./state-copies.js";
 
 const soak = process.env["LOOPRIG_SOAK"] === "1";
 const killStride = soak ? 1 : 30;
@@ -26,7 +27,8 @@ interface Scene {
   readonly pristine: string;
   readonly before: { readonly ref: SnapshotRef; readonly lines: readonly string[] };
   readonly after: { readonly ref: SnapshotRef; readonly lines: readonly string[] };
-  readonly effects: number;
+  /** What the capture does on the disk, by name. */
+  readonly effects: readonly string[];
   /** Bytes of the store after a capture that nothing disturbed. */
   readonly undisturbed: number;
 }
@@ -36,46 +38,29 @@ async function captureInto(state: string, root: string, id: string, fileSystem?:
   return (await createWorkspaceStore(storage, { fileSystem }).capture({ root, pin: { owner: "killed", id } })).ref;
 }
 
-async function prepare(): Promise<Scene> {
+/** `several`: what is new fills several packs. */
+async function prepare({ several = false } = {}): Promise<Scene> {
   const place = new Playground("root", { quick: true });
   place.write({ "a.txt": "first\n", "d/b.txt": "b\n".repeat(500), "d/e/c.bin": bytesOf(random(70_000, 1)) });
   const pristine = path.join(place.dir, "pristine");
   const before = { ref: await captureInto(pristine, place.root, "c0"), lines: listing(place.root) };
   place.write({ "a.txt": "second\n", "new/f": bytesOf(random(300_000, 2)), "d/e/c.bin": "small now\n" });
   fs.chmodSync(place.at("d/b.txt"), 0o700);
-  if (soak) for (let i = 0; i < 20; i++) place.write({ [`large/${i}`]: bytesOf(random(1024 * 1024, 10 + i)) });
+  if (several) for (let i = 0; i < 20; i++) place.write({ [`large/${i}`]: bytesOf(random(1024 * 1024, 10 + i)) });
 
-  const twin = copy(place, pristine, "twin");
-  let effects = 0;
-  const counting = interceptFileSystem(nodeFileSystem, ({ effect }) => {
-    if (effect) effects++;
-  });
-  const after = { ref: await captureInto(twin, place.root, "c1", counting), lines: listing(place.root) };
+  const twin = copyState(place, pristine, "twin");
+  let ref: SnapshotRef | undefined;
+  const effects = await effectsOf(async (fileSystem) => (ref = await captureInto(twin, place.root, "c1", fileSystem)));
+  const after = { ref: ref as SnapshotRef, lines: listing(place.root) };
   expect(after.ref).not.toBe(before.ref);
-  expect(effects).toBeGreaterThan(20);
+  expect(effects.length).toBeGreaterThan(20);
   return { place, pristine, before, after, effects, undisturbed: bytesBelow(twin) };
 }
 
 const random = (size: number, seed: number) => ({ size, seed, fill: "random" }) as const;
 
-function copy(place: Playground, from: string, name: string): string {
-  const to = path.join(place.dir, name);
-  fs.rmSync(to, { recursive: true, force: true });
-  fs.cpSync(from, to, { recursive: true, preserveTimestamps: true });
-  return to;
-}
-
 /** What captures have written: packs, indexes, pins, and whatever was never published. */
-function bytesBelow(state: string): number {
-  return ["blobs", "tmp", "spool"]
-    .flatMap((part) =>
-      fs
-        .readdirSync(path.join(state, part), { recursive: true, encoding: "utf8" })
-        .map((name) => path.join(state, part, name)),
-    )
-    .map((file) => fs.statSync(file))
-    .reduce((sum, stats) => sum + (stats.isFile() ? stats.size : 0), 0);
-}
+const bytesBelow = (state: string): number => bytesIn(state, ["blobs", "tmp", "spool"]);
 
 /** What the next ones find in a store whose capture died. */
 async function expectSound({ place, before, after, undisturbed }: Scene, state: string, told: string): Promise<void> {
@@ -104,32 +89,17 @@ async function expectSound({ place, before, after, undisturbed }: Scene, state: 
 }
 
 /** Lets `effects` effects pass, half of the next one if that is a write and `torn` is set, and nothing after it. */
-function dyingAfter(effects: number, torn: boolean): FileSystem {
-  let count = 0;
-  const dead = (): never => {
-    throw new Error("played death");
-  };
-  return interceptFileSystem(nodeFileSystem, ({ name, args, effect }) => {
-    // The kernel closes what a dead process had open.
-    if (name === "close") return;
-    if (count > effects) dead();
-    if (!effect || ++count <= effects) return;
-    if (torn && name === "write") {
-      const [fd, buffer, offset, length, position] = args as Parameters<FileSystem["write"]>;
-      nodeFileSystem.write(fd, buffer, offset, length >> 1, position);
-    }
-    dead();
-  });
-}
+const dyingAfter = (effects: number, torn: boolean): FileSystem =>
+  new PlayedDeath(effects + 1, { torn }).world.fileSystem;
 
 it("dying at any effect, or in the middle of any write, costs nothing later", { timeout: 600_000 }, async () => {
   const scene = await prepare();
   await using place = scene.place;
   let died = 0;
   for (const torn of [false, true]) {
-    for (let effects = 0; effects < scene.effects; effects++) {
-      const told = `death after effect ${effects} of ${scene.effects}${torn ? ", torn" : ""}`;
-      const state = copy(place, scene.pristine, "state");
+    for (let effects = 0; effects < scene.effects.length; effects++) {
+      const told = `death after effect ${effects} of ${scene.effects.length}${torn ? ", torn" : ""}`;
+      const state = copyState(place, scene.pristine, "state");
       const capturing = captureInto(state, place.root, "c1", dyingAfter(effects, torn));
       // A stat index that cannot be written is no failure, and it is the last thing a capture does.
       await capturing.catch(() => died++);
@@ -137,17 +107,31 @@ it("dying at any effect, or in the middle of any write, costs nothing later", { 
       if (torn && !soak) effects += 2;
     }
   }
-  expect(died).toBeGreaterThan(scene.effects);
+  expect(died).toBeGreaterThan(scene.effects.length);
 });
+
+it.runIf(soak)(
+  "dying where one kind of effect gives way to another, while several packs are written, costs nothing later",
+  { timeout: 3_600_000 },
+  async () => {
+    const scene = await prepare({ several: true });
+    await using place = scene.place;
+    for (const effects of turningPoints(scene.effects)) {
+      const state = copyState(place, scene.pristine, "state");
+      await captureInto(state, place.root, "c1", dyingAfter(effects, true)).catch(() => undefined);
+      await expectSound(scene, state, `death after effect ${effects} of ${scene.effects.length}`);
+    }
+  },
+);
 
 it("a process killed at an effect of its capture costs nothing later", { timeout: 600_000 }, async () => {
   const scene = await prepare();
   await using place = scene.place;
-  for (let last = 1; last <= scene.effects; last += killStride) {
-    const state = copy(place, scene.pristine, "state");
+  for (let last = 1; last <= scene.effects.length; last += killStride) {
+    const state = copyState(place, scene.pristine, "state");
     const { signal } = await startProcess("tests/processes/killed-capture.ts", [place.root, state, String(last)]).ended;
-    expect(signal, `effect ${last} of ${scene.effects}`).toBe("SIGKILL");
-    await expectSound(scene, state, `killed at effect ${last} of ${scene.effects}`);
+    expect(signal, `effect ${last} of ${scene.effects.length}`).toBe("SIGKILL");
+    await expectSound(scene, state, `killed at effect ${last} of ${scene.effects.length}`);
   }
 });
 
@@ -155,8 +139,8 @@ it("captures that are killed again and again leave no more than one that was not
   const scene = await prepare();
   await using place = scene.place;
   // One store for all of them: each finds what those before it left.
-  const state = copy(place, scene.pristine, "state");
-  for (let effects = 0; effects < scene.effects; effects += soak ? 1 : 3) {
+  const state = copyState(place, scene.pristine, "state");
+  for (let effects = 0; effects < scene.effects.length; effects += soak ? 1 : 3) {
     await captureInto(state, place.root, "c1", dyingAfter(effects, effects % 2 === 0)).catch(() => undefined);
   }
   await expectSound(scene, state, "after all of them");
@@ -170,16 +154,16 @@ it(
     await using place = scene.place;
     const edit = (): void => place.write({ "d/b.txt": "b, edited while nobody looked\n" });
     const original = fs.readFileSync(place.at("d/b.txt"));
-    for (let effects = 0; effects < scene.effects; effects += soak ? 1 : 4) {
+    for (let effects = 0; effects < scene.effects.length; effects += soak ? 1 : 4) {
       place.write({ "d/b.txt": original });
-      const state = copy(place, scene.pristine, "state");
+      const state = copyState(place, scene.pristine, "state");
       await captureInto(state, place.root, "c1", dyingAfter(effects, false)).catch(() => undefined);
       edit();
       await captureInto(state, place.root, "c1");
       // What was never published is swept when it is old; it is not what this looks at.
       fs.rmSync(path.join(state, "tmp"), { recursive: true });
       fs.mkdirSync(path.join(state, "tmp"));
-      expect(bytesBelow(state), `death after effect ${effects} of ${scene.effects}`).toBeLessThan(
+      expect(bytesBelow(state), `death after effect ${effects} of ${scene.effects.length}`).toBeLessThan(
         scene.undisturbed * 1.1,
       );
     }
