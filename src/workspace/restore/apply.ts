@@ -103,6 +103,10 @@ class Application {
       tree: this.#tree,
       store: options.store,
       pace: () => this.#paced(this.#committing ? committed() : slice()),
+      rejoin: () => {
+        this.#tree.release();
+        if (this.#committing) this.#assertHeld();
+      },
       doing: (path, operation) => {
         this.#place = { path, operation };
       },
@@ -113,9 +117,7 @@ class Application {
   #paced(yielded: Promise<void> | undefined): Promise<void> | undefined {
     if (yielded === undefined) return undefined;
     this.#tree.release();
-    return yielded.then(() => {
-      if (this.#committing) this.#assertHeld();
-    });
+    return yielded.then(() => this.#work.rejoin());
   }
 
   #assertHeld(): void {
@@ -175,11 +177,9 @@ class Application {
       await this.#work.pace();
     }
     await stager.settle();
-    for (const directory of directoriesOf(this.#record.operations.filter(({ staged }) => staged !== undefined))) {
-      this.#work.doing(directory, "sync");
-      this.#tree.sync(directory);
-      await this.#work.pace();
-    }
+    const directories = directoriesOf(this.#record.operations.filter(({ staged }) => staged !== undefined));
+    await this.#tree.syncAll(directories, (path) => this.#work.doing(path, "sync"));
+    this.#work.rejoin();
     return stamps;
   }
 
@@ -264,8 +264,11 @@ class Application {
 
   #failure(error: unknown): unknown {
     const { path, operation } = this.#place;
-    if (error instanceof MovedError) {
-      const paths = [...new Set(error.paths)].sort(compareNames);
+    // A link where the way to a path led through a directory has moved it as well.
+    const moved =
+      error instanceof MovedError ? error.paths : isLooprigError(error, "path.escapes") ? [path] : undefined;
+    if (moved !== undefined) {
+      const paths = [...new Set(moved)].sort(compareNames);
       return new RestoreError(
         "restore.tree_moved",
         `Cannot restore in "${this.#options.canonicalRoot}": ${paths.length} of its paths changed since the plan was made, ${JSON.stringify(paths[0])} first; nothing was changed, make a new plan`,
