@@ -91,7 +91,7 @@ describe("the plan of a root", () => {
 
   test("sweeps blobs that a crash left without a pointer", async () => {
     const storage = createMemoryStorage();
-    await storage.blobs.put(`plans/${key}/dead.00/0`, [Buffer.from("left over")]);
+    await storage.blobs.put(`plans/${key}/dead.00.0`, [Buffer.from("left over")]);
     const plans = open(storage);
     await plans.create(record());
     await plans.remove(record().planId);

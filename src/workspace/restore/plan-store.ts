@@ -143,17 +143,18 @@ class KvPlanStore implements PlanStore {
   }
 
   async #save(bytes: Buffer, planId: PlanId, options: Abortable = {}): Promise<StoredBlob> {
+    // Side by side: a directory for each would cost every plan one that is made, synced and never used again.
     const key = `${this.#key}/${planId}.${randomBytes(8).toString("hex")}`;
     const parts = Math.max(1, Math.ceil(bytes.length / partBytes));
     for (let part = 0; part < parts; part++) {
-      await this.#blobs.put(`${key}/${part}`, [bytes.subarray(part * partBytes, (part + 1) * partBytes)], options);
+      await this.#blobs.put(`${key}.${part}`, [bytes.subarray(part * partBytes, (part + 1) * partBytes)], options);
     }
     return { key, parts, bytes: bytes.length, sha256: sha256Hex(bytes) };
   }
 
   async #load({ key, parts, bytes, sha256 }: StoredBlob, options: Abortable): Promise<Buffer> {
     const read: Uint8Array[] = [];
-    for (let part = 0; part < parts; part++) read.push(await this.#blobs.get(`${key}/${part}`, options));
+    for (let part = 0; part < parts; part++) read.push(await this.#blobs.get(`${key}.${part}`, options));
     const whole = Buffer.concat(read);
     if (whole.length !== bytes || sha256Hex(whole) !== sha256) throw new Error("its digest does not match");
     return whole;
