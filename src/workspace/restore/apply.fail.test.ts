@@ -149,7 +149,7 @@ describe("a restore one of whose effects fails", () => {
 describe("a restore whose lease is lost", () => {
   test("touches nothing any more, and the next holder settles it", async () => {
     const lost = new Error("the lease is lost");
-    for (let calls = 0; calls < 4; calls++) {
+    for (let calls = 0; calls < 5; calls++) {
       using scene = new Scene(smallBefore, smallAfter, smallOperations, smallLinked);
       let left = calls;
       let effects = 0;
@@ -171,7 +171,7 @@ describe("a restore whose lease is lost", () => {
         },
         (error: unknown) => error,
       );
-      if (calls < 3) expect(outcome).toBe(lost);
+      if (calls < 4) expect(outcome).toBe(lost);
       else expect(outcome).toBe("applied");
       if (calls < 2) expect(effects).toBe(0);
       const phase = (await scene.plans().read())?.phase;

@@ -47,6 +47,8 @@ export interface Work {
   readonly tree: TreeAccess;
   readonly store: Pick<WorkspaceStore, "read">;
   readonly pace: Pace;
+  /** After others ran: makes sure that what is done next may still be done. Throws otherwise. */
+  readonly rejoin: () => void;
   /** Says what is being done, for the error that may come of it. */
   readonly doing: (path: WorkspacePath, operation: string) => void;
 }
@@ -356,11 +358,9 @@ class Run {
 
   /** Step 4. */
   async #sync(): Promise<void> {
-    for (const directory of directoriesOf(this.#operations)) {
-      this.#work.doing(directory, "sync");
-      this.#tree.sync(directory);
-      await this.#work.pace();
-    }
+    const { doing, rejoin } = this.#work;
+    await this.#tree.syncAll(directoriesOf(this.#operations), (path) => doing(path, "sync"));
+    rejoin();
   }
 
   /** Step 5. */

@@ -24,6 +24,7 @@ export interface CleanUpOptions {
   readonly tree: TreeAccess;
   readonly store: Pick<WorkspaceStore, "read">;
   readonly pace: Pace;
+  readonly rejoin: () => void;
   readonly doing: (path: WorkspacePath, operation: string) => void;
   /** Which way the plan went, and so which modes its directories have. */
   readonly direction: Direction;
@@ -32,7 +33,7 @@ export interface CleanUpOptions {
 }
 
 export async function cleanUp(record: PlanRecord, options: CleanUpOptions): Promise<readonly Raced[]> {
-  const { tree, store, pace, doing, stamps, direction } = options;
+  const { tree, store, pace, rejoin, doing, stamps, direction } = options;
   const raced: Raced[] = [];
   const changed = new Set<WorkspacePath>();
 
@@ -63,11 +64,9 @@ export async function cleanUp(record: PlanRecord, options: CleanUpOptions): Prom
     await removeIf(path, backup, expected, false);
   }
   // Before the record goes: a name that came back with the next boot would be nobody's.
-  for (const directory of directoriesOf(record.operations.filter((operation) => wasCleaned(operation, changed)))) {
-    doing(directory, "sync");
-    tree.sync(directory);
-    await pace();
-  }
+  const cleaned = directoriesOf(record.operations.filter((operation) => wasCleaned(operation, changed)));
+  await tree.syncAll(cleaned, (path) => doing(path, "sync"));
+  rejoin();
   // A directory may have been made writable once more to take something out of it.
   const operations = direction === "forward" ? record.operations : record.operations.map(reversed);
   const modes = operations.filter(({ expected, target }) => isDirectory(expected) && isDirectory(target));

@@ -70,6 +70,10 @@ export async function settlePlan(options: SettleOptions): Promise<SettledPlan> {
       tree.release();
       return yielded.then(assertHeld);
     },
+    rejoin: () => {
+      tree.release();
+      assertHeld();
+    },
   };
 
   const guarded = async <T>(act: () => Promise<T>): Promise<T> => {
