@@ -154,7 +154,6 @@ class Capture implements Disposable {
       ...means,
       root,
       rootPath: options.root,
-      maxFileBytes: rules.maxFileBytes,
       objects,
     });
     this.#writer = new PackWriter(blobs, objects, options.signal);

@@ -1,11 +1,13 @@
 /**
  * Reads one regular file so that what comes out is one state the file had, never a mix of two (C106), and never waits for
- * a peer (C109): the descriptor is opened without blocking and must turn out to be the regular file that was looked at.
+ * a peer (C109): the descriptor is opened without blocking, is read at positions, which nothing that could block allows, and
+ * must turn out to be the regular file that was looked at.
  *
- * A read counts when size, stamps and inode are the same before and after it. Where the stamps are so young that a write
- * during the read could have left them as they are, the content is read once more and must be the same: what stood there
- * at the end of the first reading and the beginning of the second then stood there whole. A state can still be one that
- * the writer itself had only half written; nothing but the absence of writers (`quiescent`) rules that out.
+ * A read counts when size, stamps and inode are after it what they were in a look before it: that of the walk, as long ago as
+ * it may be. Where the stamps are so young that a write during the read could have left them as they are, the content is
+ * read once more and must be the same: what stood there at the end of the first reading and the beginning of the second
+ * then stood there whole. A state can still be one that the writer itself had only half written; nothing but the absence of
+ * writers (`quiescent`) rules that out.
  *
  * Everything here is synchronous and owns one buffer, so that every lane has a reader of its own.
  */
@@ -38,9 +40,14 @@ export type SmallRead =
   | { readonly kind: "read"; readonly look: Look; readonly digest: Buffer; readonly settled: boolean }
   /** It is no longer what was looked at, or changed while it was read: look again. */
   | { readonly kind: "changed" }
-  | { readonly kind: "unreadable"; readonly error: unknown }
-  /** Longer than a piece by now; nothing was read. */
-  | { readonly kind: "large" };
+  | { readonly kind: "unreadable"; readonly error: unknown };
+
+/** The file a reader is to read: as it was when it was looked at. */
+export interface Expected {
+  readonly size: number;
+  /** Whether the opened file has that size, and all else a look says. */
+  is(look: Look): boolean;
+}
 
 export class FileReader {
   readonly #fs: FileSystem;
@@ -57,32 +64,42 @@ export class FileReader {
     this.#now = now;
   }
 
-  /** One attempt at a file of at most one piece whose inode is `ino`. `earlier` is handed on to the sink. */
+  /** One attempt at a file of at most one piece. `earlier` is handed on to the sink. */
   small(
     directory: Directory,
     name: string,
-    ino: number,
+    expected: Expected,
     sink: ObjectSink | undefined,
     earlier: Buffer | undefined,
   ): SmallRead {
-    return this.#opened(directory, name, ino, (fd, before) => {
-      if (before.size > pieceBytes) return { kind: "large" };
+    let fd: number;
+    try {
+      fd = this.#open(directory, name);
+    } catch (error) {
+      return isAnotherKind(error) ? { kind: "changed" } : { kind: "unreadable", error };
+    }
+    try {
       const lookedAt = this.#now();
-      const bytes = this.#fill(fd, 0, before.size);
-      if (bytes === undefined) return { kind: "changed" };
+      const bytes = this.#fill(fd, 0, expected.size);
+      const look = this.#looker.opened(fd);
+      if (bytes === undefined || !isRegular(look.mode) || !expected.is(look)) return { kind: "changed" };
       const digest = hash("sha256", bytes, "buffer");
-      if (!isSameLook(before, this.#looker.opened(fd))) return { kind: "changed" };
-      const settled = isSettled(before, lookedAt);
+      const settled = isSettled(look, lookedAt);
       if (!settled) {
         // Into the same buffer: when the digests agree, so do the bytes.
-        const again = this.#fill(fd, 0, before.size);
+        const again = this.#fill(fd, 0, expected.size);
         if (again === undefined || !digest.equals(hash("sha256", again, "buffer"))) return { kind: "changed" };
-        if (!isSameLook(before, this.#looker.opened(fd))) return { kind: "changed" };
+        if (!isSameLook(look, this.#looker.opened(fd))) return { kind: "changed" };
       }
       // Stored only now that it is known to be one state.
       sink?.add(digest, bytes, earlier);
-      return { kind: "read", look: before, digest, settled };
-    });
+      return { kind: "read", look, digest, settled };
+    } catch (error) {
+      if (errnoOf(error) === undefined) throw error;
+      return this.#isStill(fd, expected) ? { kind: "unreadable", error } : { kind: "changed" };
+    } finally {
+      this.#fs.close(fd);
+    }
   }
 
   /**
@@ -124,21 +141,13 @@ export class FileReader {
     }
   }
 
-  #opened(directory: Directory, name: string, ino: number, read: (fd: number, before: Look) => SmallRead): SmallRead {
-    let fd: number;
+  /** Reading fails at once where something else stands, a directory or a pipe. */
+  #isStill(fd: number, expected: Expected): boolean {
     try {
-      fd = this.#open(directory, name);
-    } catch (error) {
-      return isAnotherKind(error) ? { kind: "changed" } : { kind: "unreadable", error };
-    }
-    try {
-      const before = this.#looker.opened(fd);
-      return isRegular(before.mode) && before.ino === ino ? read(fd, before) : { kind: "changed" };
-    } catch (error) {
-      if (errnoOf(error) === undefined) throw error;
-      return { kind: "unreadable", error };
-    } finally {
-      this.#fs.close(fd);
+      const look = this.#looker.opened(fd);
+      return isRegular(look.mode) && expected.is(look);
+    } catch {
+      return true;
     }
   }
 

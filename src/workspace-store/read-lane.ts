@@ -26,7 +26,6 @@ export interface ReadJob {
   readonly digests: SharedArrayBuffer;
   /** Int32: see `readCounters`. */
   readonly counters: SharedArrayBuffer;
-  readonly maxFileBytes: number;
 }
 
 /** Directory, row in it, first piece (-1: the whole of a small file), pieces, where their digests go. */
@@ -63,7 +62,7 @@ export function* readFiles(
       const handle = tryOpen(directories, directory);
       if (handle === undefined) results[item] = outcomes.another;
       else if (first === wholeFile) {
-        results[item] = readSmall(table, directory, row, handle, reader, sink, job.maxFileBytes);
+        results[item] = readSmall(table, directory, row, handle, reader, sink);
       } else {
         const count = items[at + 3] as number;
         const digests = Buffer.from(job.digests, (items[at + 4] as number) * 32, count * 32);
@@ -84,10 +83,10 @@ function readSmall(
   handle: Directory,
   reader: FileReader,
   sink: ObjectSink | undefined,
-  maxFileBytes: number,
 ): number {
-  const read = reader.small(handle, table.name(directory, row), table.ino(row), sink, table.earlier(row));
-  if (read.kind !== "read" || read.look.size > maxFileBytes) return outcomes.another;
+  const expected = { size: table.size(row), is: (look: Look) => isAsInRow(table, row, look) };
+  const read = reader.small(handle, table.name(directory, row), expected, sink, table.earlier(row));
+  if (read.kind !== "read") return outcomes.another;
   takeIn(table, row, read.look, read.digest, read.settled);
   return outcomes.read;
 }

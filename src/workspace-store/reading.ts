@@ -34,7 +34,6 @@ export interface ReadingOptions {
   readonly threads: boolean;
   readonly root: Directory;
   readonly rootPath: string;
-  readonly maxFileBytes: number | undefined;
   readonly objects: ObjectStore;
   readonly signal: AbortSignal | undefined;
   readonly pace: () => Promise<void> | undefined;
@@ -151,7 +150,7 @@ export class Reading {
   }
 
   async #runLanes(plan: ReadPlan, writer: PackWriter | undefined, claims: SharedClaims | undefined, helped: boolean) {
-    const { root, rootPath, pace, signal, maxFileBytes } = this.#options;
+    const { root, rootPath, pace, signal } = this.#options;
     const counters = new Int32Array(new SharedArrayBuffer(readCounters.words * 4));
     const job: ReadJob = {
       items: plan.items.buffer as SharedArrayBuffer,
@@ -159,7 +158,6 @@ export class Reading {
       outcomes: plan.results.buffer as SharedArrayBuffer,
       digests: plan.digests.buffer as SharedArrayBuffer,
       counters: counters.buffer,
-      maxFileBytes: maxFileBytes ?? Infinity,
     };
     const intake = new Intake(writer, counters);
     const others = (helped ? takeHelpers() : []).slice(0, lanesMax - 1).map((helper, i) =>
@@ -292,13 +290,13 @@ export class Reading {
     const row = this.#walk.rowOf(directory, name);
     if (row === undefined) return "changed";
     if (look.size > pieceBytes) return this.#attemptLarge(handle, directory, name, row, look, writer);
-    const read = this.#reader.small(handle, name, look.ino, writer?.sink, this.#table.earlier(row));
+    const expected = { size: look.size, is: (opened: Look) => isSameLook(opened, look) };
+    const read = this.#reader.small(handle, name, expected, writer?.sink, this.#table.earlier(row));
     if (read.kind === "unreadable") {
       assertOwnMeans(read.error, name);
       return "unreadable";
     }
     if (read.kind !== "read") return "changed";
-    if (this.#options.maxFileBytes !== undefined && read.look.size > this.#options.maxFileBytes) return "over-size";
     takeIn(this.#table, row, read.look, read.digest, read.settled);
     this.#noteChange(directory);
     await writer?.ready();

@@ -174,18 +174,16 @@ export class SinglePaths implements PresentPaths {
     const { store } = this.#options;
     const mode = look.mode & permissionMask;
     if (look.size > pieceBytes) return this.#largeFile(directory, name, look);
-    const read = this.#reader.small(directory, name, look.ino, store?.sink, undefined);
+    const expected = { size: look.size, is: (opened: Look) => isSameLook(opened, look) };
+    const read = this.#reader.small(directory, name, expected, store?.sink, undefined);
     await store?.ready();
     switch (read.kind) {
       case "read":
-        return read.look.mode === look.mode
-          ? { kind: "file", mode, size: read.look.size, id: read.digest.toString("hex") as ContentId }
-          : undefined;
+        return { kind: "file", mode, size: look.size, id: read.digest.toString("hex") as ContentId };
       case "unreadable":
         assertOwnMeans(read.error, name);
         return left("unreadable");
       case "changed":
-      case "large":
         return undefined;
       default:
         return read satisfies never;

