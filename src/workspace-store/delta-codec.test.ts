@@ -4,7 +4,7 @@ import { deflateRawSync } from "node:zlib";
 import fc from "fast-check";
 import { expect, it } from "vitest";
 import { FormatError } from "./byte-codec.js";
-import { decodeDelta, encodePatches } from "./delta-codec.js";
+import { decodeDelta, encodePatches, sharedEnds } from "./delta-codec.js";
 import type { Patched } from "./delta-codec.js";
 import { objectIdOf } from "./object-ids.js";
 import { codecs, decodeIndex, encodeBlock, encodeIndex, encodePack, parsePack } from "./pack-codec.js";
@@ -72,6 +72,23 @@ it("any objects come back from any bases, end to end", () => {
       },
     ),
     { numRuns: 300 },
+  );
+});
+
+it("what objects share is counted to the byte, whatever their lengths", () => {
+  const long = fc.uint8Array({ minLength: 0, maxLength: 3_000 });
+  fc.assert(
+    fc.property(long, long, long, long, (start, end, a, b) => {
+      const [one, other] = [Buffer.concat([start, a, end]), Buffer.concat([start, b, end])];
+      const { prefix, suffix } = sharedEnds(one, other);
+      const most = Math.min(one.length, other.length);
+      expect(prefix).toBeGreaterThanOrEqual(start.length);
+      expect(one.subarray(0, prefix).equals(other.subarray(0, prefix))).toBe(true);
+      expect(prefix === most || one[prefix] !== other[prefix]).toBe(true);
+      const [endOfOne, endOfOther] = [one.length - suffix, other.length - suffix];
+      expect(one.subarray(endOfOne).equals(other.subarray(endOfOther))).toBe(true);
+      expect(prefix + suffix === most || one[endOfOne - 1] !== other[endOfOther - 1]).toBe(true);
+    }),
   );
 });
 

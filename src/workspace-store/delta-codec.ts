@@ -30,12 +30,23 @@ export interface DeltaBlock {
   readonly lengths: readonly number[];
 }
 
+/** Compared by native code in such pieces, and byte by byte where one differs. */
+const stretchBytes = 1024;
+
 /** How many bytes two byte strings share at their starts, and then at their ends. */
 export function sharedEnds(a: Uint8Array, b: Uint8Array): { readonly prefix: number; readonly suffix: number } {
   const most = Math.min(a.length, b.length);
+  const areSame = (atA: number, atB: number): boolean =>
+    Buffer.compare(a.subarray(atA, atA + stretchBytes), b.subarray(atB, atB + stretchBytes)) === 0;
   let prefix = 0;
+  while (prefix + stretchBytes <= most && areSame(prefix, prefix)) prefix += stretchBytes;
   while (prefix < most && a[prefix] === b[prefix]) prefix++;
   let suffix = 0;
+  while (suffix + stretchBytes <= most - prefix) {
+    const next = suffix + stretchBytes;
+    if (!areSame(a.length - next, b.length - next)) break;
+    suffix = next;
+  }
   while (suffix < most - prefix && a[a.length - 1 - suffix] === b[b.length - 1 - suffix]) suffix++;
   return { prefix, suffix };
 }
