@@ -35,7 +35,7 @@ describe("C026 a restore whose writes fail", () => {
     ["write", "ENOSPC"],
     ["write", "EIO"],
     ["rename", "EACCES"],
-    ["fsync", "EIO"],
+    ["fsyncLater", "EIO"],
   ] as const)("is a failure that deletes nothing and replaces nothing (%s: %s)", async (name, errno) => {
     await using place = new Playground("root", { quick: true });
     const disk = new Disk();
