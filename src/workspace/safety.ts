@@ -34,7 +34,8 @@ export async function takeSafety(owned: OwnedRoot, details: PlanDetails, options
   const newest = fresh ? details.newest : (await owned.reader.history({ signal })).checkpoints.at(-1);
   const request = { trigger: "pre-restore", unlessEqual: newest?.ref, signal } as const;
   const { operations } = details.tree;
-  const derived = details.seen.by === "paths";
+  // A plan that waited for consent walked the tree a while ago, and now looks at its own paths alone.
+  const derived = details.seen.by === "paths" || (details.seen.by === "capture" && !fresh);
   try {
     const known = await withoutWalk(owned, details, newest, options);
     if (known !== undefined) {

@@ -181,3 +181,16 @@ it("the checkpoints around an undo by record hold its paths as they were and are
     "new",
   ]);
 });
+
+it("what somebody writes elsewhere between a plan and its restore stays theirs, and the checkpoints say that they did not look", async () => {
+  await using place = filled(4);
+  await using workspace = await place.open();
+  await workspace.exec(place.sh("printf 1 > src/edited"), { stdio: "ignore" });
+  const plan = await workspace.plan({ kind: "restore", ref: "t1^" });
+  place.write({ "other/theirs": "theirs" });
+  const receipt = await workspace.apply(plan);
+  expect(receipt).toMatchObject({ result: "done", written: ["src/edited"], checkpoint: { derived: true } });
+  expect(await workspace.changes()).toMatchObject([{ path: "other/theirs", kind: "added", by: { kind: "foreign" } }]);
+  expect(await workspace.undo()).toMatchObject({ result: "done", written: ["src/edited"] });
+  expect(place.read("other/theirs")).toBe("theirs");
+});
