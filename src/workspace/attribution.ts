@@ -25,12 +25,16 @@ export class Attribution {
   readonly #history: FoldedHistory;
   readonly #since: number;
   readonly #byPath = new Map<WorkspacePath, Explanation[]>();
+  /** Places on the root's clock where turns ended. */
+  readonly #ends: ReadonlyMap<number, number>;
   /** Paths that undo, redo or restore wrote after `since`, with the newest such record. */
   readonly #rewritten = new Map<string, Restoration>();
 
   private constructor(history: FoldedHistory, since: number) {
     this.#history = history;
     this.#since = since;
+    const ended = history.turns.filter(({ endedAt }) => endedAt !== undefined);
+    this.#ends = new Map(ended.map(({ number, order }) => [number, order]));
   }
 
   /**
@@ -77,7 +81,7 @@ export class Attribution {
     const matching = this.#byPath.get(path)?.filter(({ after }) => isSameEntry(after, present)) ?? [];
     const newest = matching.findLast(({ inRange }) => inRange);
     if (newest?.kind !== "window") return newest;
-    const recorded = matching.findLast((each) => restates(newest, each));
+    const recorded = matching.findLast((each) => this.#restates(newest, each));
     return recorded ?? newest;
   }
 
@@ -118,6 +122,11 @@ export class Attribution {
     return { kind: "other-session", strength, sessionId, turnId, turn, ...call };
   }
 
+  /** A write of a turn that was over before the window opened was visible by then, or never: the window tells of another. */
+  #restates(window: OwnChange, record: Explanation): boolean {
+    return restates(window, record) && (this.#ends.get(record.turn) ?? Infinity) >= window.openOrder;
+  }
+
   /** Changes of other sessions at the path in the span of a window. What a tool recorded is its own, whoever ran beside it. */
   #meanwhile(change: OwnChange, ours: SessionId): readonly Explanation[] {
     if (change.strength === "recorded") return [];
@@ -125,7 +134,7 @@ export class Attribution {
     return known.filter(
       (each) =>
         each.sessionId !== ours &&
-        (restates(change, each) || (each.openOrder <= change.closeOrder && change.openOrder <= each.closeOrder)),
+        (this.#restates(change, each) || (each.openOrder <= change.closeOrder && change.openOrder <= each.closeOrder)),
     );
   }
 

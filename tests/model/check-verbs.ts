@@ -35,7 +35,8 @@ export function checkReversal(
   { receipt, before, after, unedited }: Done,
 ): void {
   // The plan was made of the tree before the edit, and this is about that plan.
-  const found = choose?.(unedited ?? before.nodes);
+  const planned = unedited ?? before.nodes;
+  const found = choose?.(planned);
   if (found === undefined) {
     expect(receipt).toMatchObject({ result: "nothing" });
     return;
@@ -55,7 +56,7 @@ export function checkReversal(
     return;
   }
   const expected = withWrites(before.nodes, writes);
-  const touched = difference(before.nodes, expected).map(({ path }) => path);
+  const touched = difference(planned, withWrites(planned, writes)).map(({ path }) => path);
   const asks = verb.kind === "redo" ? false : verb.includeWindow !== true;
   if (asks && contract.needsConsent(entry, touched)) {
     expect(receipt).toMatchObject({ code: "undo.needs_consent" });

@@ -13,7 +13,7 @@ export interface Record {
   readonly path: string;
   readonly before: Node | undefined;
   readonly after: Node | undefined;
-  readonly session: number;
+  readonly session: string;
   readonly turn: number;
   /** "recorded": a file tool's own write. "window": what differs around something of ours that could write (U1). */
   readonly strength: "recorded" | "window";
@@ -29,7 +29,7 @@ export interface Entry {
   readonly order: number;
   /** Of a turn; absent for a restore, which is undone by its two trees. */
   readonly turn?: number;
-  readonly session: number;
+  readonly session: string;
   readonly changes: readonly Change[];
   state: State;
   /** What undoing it took back so far: this, and no more, is what redo puts back. */
@@ -75,7 +75,7 @@ export class Contract {
   }
 
   /** A turn ended. Its records, of which each says one path, are put together path by path (U3). */
-  endTurn(turn: number, session: number, records: readonly Record[]): void {
+  endTurn(turn: number, session: string, records: readonly Record[]): void {
     this.records.push(...records);
     this.#redo = [];
     this.entries.push({
@@ -85,7 +85,7 @@ export class Contract {
   }
 
   /** A restore that wrote something is an entry of its own, undone towards the tree it found. */
-  restored(name: string, session: number, before: Nodes, after: Nodes): void {
+  restored(name: string, session: string, before: Nodes, after: Nodes): void {
     const order = this.tick();
     this.#redo = [];
     const changes = difference(before, after).map((each) => ({
@@ -153,7 +153,8 @@ export class Contract {
       (other) =>
         other.path === change.path &&
         other.session !== session &&
-        ((other.open <= change.close && change.open <= other.close) || restates(change, other)),
+        other.open <= change.close &&
+        change.open <= other.close,
     );
   }
 

@@ -55,8 +55,8 @@ export class Run implements AsyncDisposable {
   }
 
   async do(command: Command): Promise<void> {
-    const who = command.who % this.#owners.length;
-    const owner = this.#owner(who);
+    const owner = this.#owner(command.who % this.#owners.length);
+    const who = owner.holder.workspace.sessionId;
     switch (command.do) {
       case "outside":
         this.#edit(command.edits);
@@ -146,8 +146,9 @@ export class Run implements AsyncDisposable {
     if (alone) this.#named.push({ name: `t${turn}`, nodes: this.#live, since });
   }
 
-  #closeOwn(owner: Owner, who: number): void {
+  #closeOwn(owner: Owner): void {
     const { own } = owner;
+    const who = owner.holder.workspace.sessionId;
     owner.own = undefined;
     if (own === undefined || difference(own.nodes, this.#live).length === 0) return;
     const turn = this.#contract.nextTurn();
@@ -157,14 +158,14 @@ export class Run implements AsyncDisposable {
     this.#nameTurn(turn, own.nodes);
   }
 
-  #window(session: number, turn: number, from: Nodes, open: number, close: number): readonly Record[] {
+  #window(session: string, turn: number, from: Nodes, open: number, close: number): readonly Record[] {
     return difference(from, this.#live).map((change) => ({
       ...{ ...change, session, turn, open, close },
       strength: "window" as const,
     }));
   }
 
-  async #shell(owner: Owner, who: number, edits: readonly Edit[]): Promise<void> {
+  async #shell(owner: Owner, who: string, edits: readonly Edit[]): Promise<void> {
     owner.own = undefined;
     const before = this.#live;
     const [turn, open] = [this.#contract.nextTurn(), this.#contract.tick()];
@@ -184,7 +185,7 @@ export class Run implements AsyncDisposable {
     this.#nameTurn(turn, before);
   }
 
-  async #turn(owner: Owner, who: number, acts: readonly TurnStep[]): Promise<void> {
+  async #turn(owner: Owner, who: string, acts: readonly TurnStep[]): Promise<void> {
     if (!owner.holder.hasLoops) return;
     owner.own = undefined;
     const before = this.#live;
@@ -231,7 +232,7 @@ export class Run implements AsyncDisposable {
   }
 
   /** A recorded write, with the directories it makes. */
-  #toolWrite({ path, bytes }: Extract<TurnStep, { by: "tool" }>, session: number, turn: number): readonly Record[] {
+  #toolWrite({ path, bytes }: Extract<TurnStep, { by: "tool" }>, session: string, turn: number): readonly Record[] {
     const from = this.#live;
     const now = from.get(path);
     const next = new Map(from);
@@ -247,8 +248,8 @@ export class Run implements AsyncDisposable {
 
   // ── undo, redo, restore ───────────────────────────────────────────────────────────────────────────────────────────
 
-  async #verb(owner: Owner, who: number, verb: Verb): Promise<void> {
-    if (verb.kind !== "redo") this.#closeOwn(owner, who);
+  async #verb(owner: Owner, who: string, verb: Verb): Promise<void> {
+    if (verb.kind !== "redo") this.#closeOwn(owner);
     owner.own = undefined;
     const { action, target, entry } = this.#chosen(verb);
     if (action === undefined) return;
@@ -344,7 +345,7 @@ export class Run implements AsyncDisposable {
     return { receipt, before, after };
   }
 
-  #note(verb: Verb, who: number, receipt: RestoreReceipt, before: Nodes): void {
+  #note(verb: Verb, who: string, receipt: RestoreReceipt, before: Nodes): void {
     if (verb.kind === "restore") {
       this.#contract.restored(`c${receipt.checkpoint?.number ?? 0}`, who, before, this.#live);
       return;
