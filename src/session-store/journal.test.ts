@@ -129,6 +129,17 @@ describe.each(backends)("a journal on storage %s", (_, makeBackend) => {
       await (await store.open(id, claim)).close();
     });
 
+    it("whose work fails says so, also when the end fails after it", async () => {
+      const journal = await store.create(mintSessionId(), claim);
+      Object.assign(journal.lease, { release: () => Promise.reject(full) });
+      const work = async (): Promise<void> => {
+        await using _held = journal;
+        await Promise.reject(new Error("the work failed"));
+      };
+      await expect(work()).rejects.toThrow("the work failed");
+      expect(await failureOf(journal.close())).toBe(full);
+    });
+
     it("refuses to begin a session that exists", async () => {
       const id = await past(store);
       expect(codeOf(await failureOf(store.create(id, claim)))).toBe("ledger.conflict");

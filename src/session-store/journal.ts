@@ -77,8 +77,9 @@ export class StoredJournal implements Journal {
     return this.#closed;
   }
 
-  [Symbol.asyncDispose](): Promise<void> {
-    return this.close();
+  /** Never rejects, so that the failure of the work is the one that is told: what cannot be released frees itself (C7). */
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.close().catch(() => undefined);
   }
 
   async #inTurn<T>(options: Abortable, work: () => Promise<T>): Promise<T> {

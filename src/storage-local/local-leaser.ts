@@ -170,7 +170,7 @@ export function createLocalLeaser(
         if (lost.signal.aborted) throw lost.signal.reason;
       },
       release,
-      [Symbol.asyncDispose]: release,
+      [Symbol.asyncDispose]: () => release().catch(() => undefined),
     };
     open.set(lease, lose);
     return lease;

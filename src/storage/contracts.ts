@@ -67,7 +67,7 @@ export interface LeaseClaim {
   readonly subject?: string;
 }
 
-/** Exclusive, fenced ownership of a name. */
+/** Exclusive, fenced ownership of a name. Disposing of it releases it and never rejects: a failure of the work is not to be hidden by one of the end. */
 export interface Lease extends AsyncDisposable {
   readonly name: StorageKey;
   /** Grows with every acquisition of this name, also across restarts. From 1. */

@@ -76,7 +76,7 @@ export function createMemoryLeaser(guard: MemoryGuard, options: MemoryLeaserOpti
         if (entry.lost.signal.aborted) throw entry.lost.signal.reason;
       },
       release,
-      [Symbol.asyncDispose]: release,
+      [Symbol.asyncDispose]: () => release().catch(() => undefined),
     };
   };
 
