@@ -131,6 +131,7 @@ describe.each(backends)("a journal on storage %s", (_, makeBackend) => {
 
     it("whose work fails says so, also when the end fails after it", async () => {
       const journal = await store.create(mintSessionId(), claim);
+      const { release } = journal.lease;
       Object.assign(journal.lease, { release: () => Promise.reject(full) });
       const work = async (): Promise<void> => {
         await using _held = journal;
@@ -138,6 +139,7 @@ describe.each(backends)("a journal on storage %s", (_, makeBackend) => {
       };
       await expect(work()).rejects.toThrow("the work failed");
       expect(await failureOf(journal.close())).toBe(full);
+      Object.assign(journal.lease, { release });
     });
 
     it("refuses to begin a session that exists", async () => {
