@@ -131,7 +131,7 @@ describe.each(backends)("a journal on storage %s", (_, makeBackend) => {
 
     it("whose work fails says so, also when the end fails after it", async () => {
       const journal = await store.create(mintSessionId(), claim);
-      const { release } = journal.lease;
+      const whole = { ...journal.lease };
       Object.assign(journal.lease, { release: () => Promise.reject(full) });
       const work = async (): Promise<void> => {
         await using _held = journal;
@@ -139,7 +139,7 @@ describe.each(backends)("a journal on storage %s", (_, makeBackend) => {
       };
       await expect(work()).rejects.toThrow("the work failed");
       expect(await failureOf(journal.close())).toBe(full);
-      Object.assign(journal.lease, { release });
+      Object.assign(journal.lease, whole);
     });
 
     it("refuses to begin a session that exists", async () => {
