@@ -3,7 +3,7 @@
  * they are now. Where the plan walked the tree and stored it, nothing is walked again; where it looked at its paths alone, these are
  * put into the newest checkpoint; else the tree is captured.
  */
-import { RestoreError, displayName, isLooprigError } from "../core/index.js";
+import { RestoreError, displayName, isLooprigError, parentOf, rootPath } from "../core/index.js";
 import type { Abortable, WorkspacePath } from "../core/index.js";
 import { isSameEntry } from "../workspace-store/index.js";
 import type { Tree } from "../workspace-store/index.js";
@@ -70,16 +70,21 @@ async function withoutWalk(
 }
 
 /**
- * Only what was just stored may be overwritten (U4): a path that had to be left out is not protected, and one that is not what
- * the plan expects has moved.
+ * Only what was just stored may be overwritten (U4): a path that had to be left out is not protected. One that is not what the plan
+ * expects has moved, and so has one in a directory that is none any more.
  */
 async function assertProtected(operations: readonly PlannedOperation[], tree: Tree): Promise<void> {
   const unprotected: PlannedOperation[] = [];
   const moved: WorkspacePath[] = [];
+  const planned = new Set(operations.map(({ path }) => path));
+  const isDirectory = async (path: WorkspacePath): Promise<boolean> =>
+    path === rootPath || planned.has(path) || (await tree.lookup(path))?.kind === "directory";
   for (const operation of operations) {
     const present = await tree.lookup(operation.path);
     if (present?.kind === "omitted") unprotected.push(operation);
     else if (!isSameEntry(operation.expected, present)) moved.push(operation.path);
+    else if (operation.target !== undefined && !(await isDirectory(parentOf(operation.path))))
+      moved.push(operation.path);
   }
   if (unprotected.length > 0) {
     const paths = unprotected.map(({ path }) => path);

@@ -194,3 +194,23 @@ it("what somebody writes elsewhere between a plan and its restore stays theirs, 
   expect(await workspace.undo()).toMatchObject({ result: "done", written: ["src/edited"] });
   expect(place.read("other/theirs")).toBe("theirs");
 });
+
+it("a plan whose directory somebody removed or replaced meanwhile has moved, and nothing was changed (U5)", async () => {
+  await using place = filled(4);
+  await using workspace = await place.open();
+  await workspace.exec(place.sh("rm replaced; mkdir made; mv src/edited made/edited"), { stdio: "ignore" });
+  for (const meddle of [() => place.write({ src: "a file now" }), () => fs.symlinkSync("other", place.at("src"))]) {
+    const plan = await workspace.plan({ kind: "restore", ref: "t1^" });
+    fs.renameSync(place.at("src"), place.at("moved-away"));
+    const nothing = place.tree();
+    await expect(workspace.apply(plan)).rejects.toMatchObject({ code: "restore.tree_moved", retryable: true });
+    expect(place.tree()).toEqual(nothing);
+    meddle();
+    const meddled = place.tree();
+    await expect(workspace.apply(plan)).rejects.toMatchObject({ code: "restore.tree_moved", retryable: true });
+    expect(place.tree()).toEqual(meddled);
+    fs.rmSync(place.at("src"));
+    fs.renameSync(place.at("moved-away"), place.at("src"));
+  }
+  expect(await workspace.restore("t1^")).toMatchObject({ result: "done" });
+});
