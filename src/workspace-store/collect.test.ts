@@ -201,6 +201,25 @@ describe("damage", () => {
     expect(await keys("")).toEqual(before);
   });
 
+  it("of the table of a pack without an index, which hides a pinned directory, refuses collection until it is undone", async () => {
+    fs.mkdirSync(path.join(root, "sub"));
+    write("sub/kept", randomBytes(100_000));
+    write("sub/edited", "before");
+    await open().capture({ root, pin: { owner: "a", id: "1" } });
+    write("sub/edited", "after");
+    const { tree, ref } = await open().capture({ root, pin: { owner: "a", id: "2" } });
+    await open().unpin({ owner: "a", id: "1" });
+    const sub = await tree.lookup(parseWorkspacePath("sub"));
+    const id = Buffer.from(sub?.kind === "directory" ? sub.id : "", "hex");
+    const flipped = Buffer.from(id);
+    flipped[0] = (flipped[0] as number) ^ 1;
+    await damage("packs/", (bytes) => bytes.indexOf(id));
+    await expect(collect(open(), { graceMs: 0, fill: 1 })).rejects.toMatchObject({ code: "snapshot.not_collected" });
+    await damage("packs/", (bytes) => bytes.indexOf(flipped));
+    expect((await open().verify()).damaged).toEqual([]);
+    expect(await restored(open(), ref)).toEqual(readTree(root));
+  });
+
   it("of content leaves its pack alone, and of two copies the sound one is kept", async () => {
     const content = randomBytes(40_000);
     write("a", content);

@@ -212,7 +212,10 @@ class Collection {
     };
     const reached = new Reachability(objects, ids, { ...this.#options, onReached });
     await reached.reach(pinned);
-    this.#assertReadable(reached.damaged, pinned);
+    // In a damaged pack without an index one flipped bit gives an object another id.
+    const isUntold = objects.hasUntoldPacks;
+    const found = reached.damaged.map((each) => (isUntold ? { ...each, problem: "damaged" as const } : each));
+    this.#assertReadable(found, pinned);
     addBases(objects, ids);
     const liveEnd = ids.size;
     return { markedAt, ids, liveEnd, inventory: await takeInventory(blobs, objects, ids, this.#options) };

@@ -51,6 +51,8 @@ export class ObjectStore {
   readonly #loading = new Map<number, Promise<Buffer>>();
   /** Packs that could not be read: reported by verify, not tried again at every miss. */
   readonly #unusable = new Set<string>();
+  /** Packs without an index of which only a part could be told: what else they hold looks as if it were missing. */
+  readonly #salvaged = new Set<string>();
   /** Ends when no refresh runs or waits; never rejects. */
   #lastRefresh: Promise<void> = Promise.resolve();
   /** The one that waits for its turn. */
@@ -105,6 +107,11 @@ export class ObjectStore {
     return bytes === undefined ? this.#rowsOfBare(packId) : this.#rowsIn(packId, bytes);
   }
 
+  /** Whether there are packs of which not all objects are known, so that what is missing may lie in them. */
+  get hasUntoldPacks(): boolean {
+    return this.#unusable.size + this.#salvaged.size > 0;
+  }
+
   /** Takes packs out of the index that this process removed from the store itself. */
   forget(packIds: readonly string[]): void {
     this.#losses++;
@@ -135,6 +142,7 @@ export class ObjectStore {
   /** Takes in a pack that was just published, in place of what was known of one of that name. */
   addPack(rows: PackRows): void {
     this.#unusable.delete(rows.packId);
+    this.#salvaged.delete(rows.packId);
     this.#index.removePacks([rows.packId]);
     this.#index.addPack(rows);
   }
@@ -247,6 +255,9 @@ export class ObjectStore {
     if (this.#index.condemn(mergeCondemned((await this.#condemned.list()).values()))) this.#losses++;
     const indexes = await this.#list(indexPrefix);
     const packs = await this.#list(packPrefix);
+    for (const untold of [this.#unusable, this.#salvaged]) {
+      for (const packId of untold) if (!packs.has(packId)) untold.delete(packId);
+    }
     const isUsable = (packId: string): boolean => indexes.has(packId) || (packs.get(packId) ?? 0) <= bareBytesMax;
     this.#orphans = [...packs.keys()].some((packId) => !isUsable(packId) && !this.#unusable.has(packId));
     const gone = known.filter((packId) => !packs.has(packId) || !isUsable(packId));
@@ -326,7 +337,10 @@ export class ObjectStore {
     }
     // An index would lead to the sound objects of a damaged pack; what is left of its tables does as well.
     const rows = salvagePack(packId, bytes);
-    if (rows.blocks.length > 0) return rows;
+    if (rows.blocks.length > 0) {
+      this.#salvaged.add(packId);
+      return rows;
+    }
     this.#unusable.add(packId);
     return undefined;
   }
