@@ -82,7 +82,7 @@ describe("a dry run", () => {
         delete   scratch/todo.txt
         keep     notes.md          not by looprig
 
-      2 files to restore, 1 to delete, 0 conflicts. Nothing was written.
+      2 files to restore, 1 to delete, 1 to keep, 0 conflicts. Nothing was written.
       .git was not captured and stays as it is.
       "
     `);

@@ -117,8 +117,14 @@ function cut<T>(all: readonly T[], most: number | undefined, row: (each: T) => C
 
 /** The last line of a dry run. */
 export function dryRunText({ plan, lines, gone, style }: PlanView): string {
-  const summary = `${countPaths(plan.writes, lines)} to restore, ${andPaths(plan.deletes, lines)} to delete, ${count(plan.conflicts.length, "conflict")}.`;
-  return `${summary} Nothing was written.\n${notes(plan, gone, style)}`;
+  const left = plan.kept.filter(({ path }) => !gone.has(path)).length;
+  const summary = [
+    `${countPaths(plan.writes, lines)} to restore`,
+    `${andPaths(plan.deletes, lines)} to delete`,
+    ...(left > 0 ? [`${number(left)} to keep`] : []),
+    count(plan.conflicts.length, "conflict"),
+  ].join(", ");
+  return `${summary}. Nothing was written.\n${notes(plan, gone, style)}`;
 }
 
 /** What to do about conflicts that stop everything. */
