@@ -220,6 +220,29 @@ describe("damage", () => {
     expect(await restored(open(), ref)).toEqual(readTree(root));
   });
 
+  it("of the table of a pack without an index, which hides what pinned content is stored against, refuses it as well", async () => {
+    const body = Buffer.from(randomBytes(50_000));
+    write("a", body);
+    write("b", randomBytes(90_000));
+    const first = await open().capture({ root, pin: { owner: "a", id: "1" } });
+    body[3] = (body[3] as number) ^ 1;
+    write("a", body);
+    const { ref } = await open().capture({ root, pin: { owner: "a", id: "2" } });
+    await open().unpin({ owner: "a", id: "1" });
+    const old = await first.tree.lookup(parseWorkspacePath("a"));
+    const id = Buffer.from(old?.kind === "file" ? old.id : "", "hex");
+    const flipped = Buffer.from(id);
+    flipped[0] = (flipped[0] as number) ^ 1;
+    const flip = (what: Buffer) => damage("packs/", (bytes) => (bytes.length < 10_000 ? bytes.indexOf(what) : -1));
+    await flip(id);
+    const dry = await collect(open(), { graceMs: 0, fill: 1, dryRun: true });
+    expect([dry.freed.packs, dry.damaged.length]).toEqual([0, 1]);
+    await expect(collect(open(), { graceMs: 0, fill: 1 })).rejects.toMatchObject({ code: "snapshot.not_collected" });
+    await flip(flipped);
+    expect((await open().verify()).damaged).toEqual([]);
+    expect(await restored(open(), ref)).toEqual(readTree(root));
+  });
+
   it("of content leaves its pack alone, and of two copies the sound one is kept", async () => {
     const content = randomBytes(40_000);
     write("a", content);

@@ -25,7 +25,7 @@ import { objectIdOf } from "./object-ids.js";
 import type { ObjectId } from "./object-ids.js";
 import { bareBytesMax, encodeIndex, encodePack, saltBlock } from "./pack-codec.js";
 import type { PinnedRefs, Pins } from "./pins.js";
-import { addBases, Reachability } from "./reachability.js";
+import { addBases, placeless, Reachability } from "./reachability.js";
 import { DamagedPackError, readBlock, Repacker, stayingBytesMax } from "./repack.js";
 
 export interface CollectEnvironment {
@@ -218,6 +218,7 @@ class Collection {
     this.#assertReadable(found, pinned);
     addBases(objects, ids);
     const liveEnd = ids.size;
+    if (isUntold && this.#damaged.length === 0) this.#refuseUntold(await placeless(objects, ids, this.#options));
     return { markedAt, ids, liveEnd, inventory: await takeInventory(blobs, objects, ids, this.#options) };
   }
 
@@ -236,6 +237,19 @@ class Collection {
       `Cannot collect: ${damaged.length} directories of the ${pinned.length} pins, first of "${first.id}" of "${first.owner}", are damaged, ` +
         "and what is below them cannot be told from garbage; unpin what they belong to, or restore the store from a copy",
       { damaged },
+    );
+  }
+
+  #refuseUntold(untold: readonly ObjectId[]): void {
+    const [first] = untold;
+    if (first === undefined) return;
+    this.#damaged.push(...untold.map((object) => ({ object, problem: "damaged" as const })));
+    if (this.#lease === undefined) return;
+    throw new SnapshotError(
+      "snapshot.not_collected",
+      `Cannot collect: a pack is damaged, and ${untold.length} objects that pins need, ${first.slice(0, 12)} first, may lie in it; ` +
+        "unpin what verify names, or restore the store from a copy",
+      { damaged: [] },
     );
   }
 

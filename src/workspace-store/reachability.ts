@@ -35,6 +35,21 @@ export interface ReachOptions extends Abortable {
 
 const nothing = new Int32Array(0);
 
+/**
+ * Those of `ids` that lie nowhere. Where the table of a pack is damaged its bits may have been other ids: of a content, or of a base
+ * without which what is stored against it is lost.
+ */
+export async function placeless(objects: ObjectStore, ids: DigestTable, { signal }: Abortable): Promise<ObjectId[]> {
+  const pace = pacer(signal);
+  const found: ObjectId[] = [];
+  for (let number = 0; number < ids.size; number++) {
+    const id = ids.hex(number);
+    if (objects.place(id) === undefined) found.push(id);
+    await pace();
+  }
+  return found;
+}
+
 /** Adds what the copies of reached objects cannot be decoded without: it is kept like they are. */
 export function addBases(objects: ObjectStore, ids: DigestTable): void {
   // Those that come in are asked as well, since the table grows under the loop.
