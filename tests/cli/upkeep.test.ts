@@ -49,7 +49,7 @@ describe("gc", () => {
     await here.did("echo 2 > a");
     const ran = await here.run(["gc"]);
     expect(ran).toMatchObject({ status: 3, stderr: "" });
-    expect(ran.stdout).toMatch(/^~\/state {3}[\d.]+ K?i?B, all of it in use\nThere is nothing to free\.\n$/);
+    expect(ran.stdout).toMatch(/^~\/state {3}[\d.]+ (?:B|KiB), all of it in use\nThere is nothing to free\.\n$/);
     expect(await here.json(["gc"])).toMatchObject({ schema: "looprig.gc/1", result: "nothing", policy: null });
   });
 
@@ -196,7 +196,7 @@ describe("doctor", () => {
     const ran = await here.run(["doctor"]);
     expect(ran).toMatchObject({ status: 0, stderr: "" });
     expect(ran.stdout).toMatch(
-      /^~\/state {3}format 1, [\d.]+ K?i?B, 1 session, 1 root, .+ free\n\nNothing is wrong\. looprig verify reads the bytes themselves\.\n$/,
+      /^~\/state {3}format 1, [\d.]+ (?:B|KiB), 1 session, 1 root, .+ free\n\nNothing is wrong\. looprig verify reads the bytes themselves\.\n$/,
     );
   });
 

@@ -106,7 +106,9 @@ describe("during a capture", () => {
     };
     fs.writeFileSync(file, present);
     await scan();
-    let callsOfOne = calls;
+    // The first one learns the tree; those that are hit find it as it was.
+    await scan();
+    const callsOfOne = calls;
     expect(callsOfOne).toBeGreaterThan(5);
     const rounds = soak || base === nodeFileSystem ? 1000 : 250;
     const missed: number[] = [];
@@ -122,10 +124,8 @@ describe("during a capture", () => {
       // What was found meanwhile is one of the two, or nothing that claims to be either.
       expect([idOf(before), idOf(next), "no file but omitted"]).toContain(during);
       if ((await scan()) !== idOf(next)) missed.push(round);
-      callsOfOne = calls;
     }
     expect(missed).toEqual([]);
-    // A scan that is hit makes other calls than the one before it, so the last of them may not come.
-    expect(fell).toBeGreaterThan(rounds * 0.8);
+    expect(fell).toBeGreaterThan(rounds * 0.9);
   });
 });
