@@ -129,7 +129,7 @@ export function rootFindings(
           : [
               problem(
                 "plans",
-                `a ${unsettled} was cut short in ${name}; the next command that writes there settles it`,
+                `${unsettled === "undo" ? "an" : "a"} ${unsettled} was cut short in ${name}; the next command that writes there settles it`,
                 `looprig snapshot ${option}`,
               ),
             ]),
